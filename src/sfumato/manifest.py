@@ -20,6 +20,7 @@ from sfumato.manifest_schema import STRICT_VERSIONS, VERSIONS, in_order, problem
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
+from sfumato.table.labels import Code, ColumnLabels
 from sfumato.table.preparing.prepared import preparation_entries
 from sfumato.table.row_order import SORTED
 from sfumato.table.weighted import CountedTable
@@ -414,6 +415,16 @@ def declared_formats(schema: Schema) -> dict[str, Any]:
     read = {c.name: c.reading.format for c in schema if c.reading is not None and c.reading.is_own}
     named = {name: text for name, text in read.items() if schema[name].role is not Role.IDENTIFIER}
     return {"read_as": named} if named else {}
+
+
+def stated_labels(labels: ColumnLabels) -> dict[str, Any]:
+    """Labels of a column, for its entry: of a file that holds them."""
+    values = [{"value": _in_short(code), "label": text} for code, text in labels.values]
+    return ({"label": labels.label} if labels.label else {}) | ({"value_labels": values} if values else {})
+
+
+def _in_short(code: Code) -> Code:
+    return int(code) if isinstance(code, float) and code.is_integer() else code
 
 
 def _tokens_of_columns(schema: Schema) -> dict[str, Any]:

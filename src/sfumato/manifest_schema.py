@@ -48,7 +48,11 @@ _TEXTS = list_of(TEXT)
 _NUMBERS = list_of(NUMBER)
 _ROLE, _KIND = word(*map(str, Role)), word(*map(str, Kind))
 
-_COLUMN = record({"name": TEXT, "role": _ROLE, "kind": _KIND}, {"domain": _TEXTS, "missing": _TEXTS, "unit": TEXT})
+_VALUE_LABEL = record({"value": {"oneOf": [NUMBER, TEXT]}, "label": TEXT})
+_COLUMN = record(
+    {"name": TEXT, "role": _ROLE, "kind": _KIND},
+    {"domain": _TEXTS, "missing": _TEXTS, "unit": TEXT, "label": TEXT, "value_labels": list_of(_VALUE_LABEL)},
+)
 _NEW_ROLES = (Role.SENSITIVE_QUASI_IDENTIFIER, Role.WEIGHT)
 _ROLE_OF_2 = word(*(str(role) for role in Role if role not in _NEW_ROLES))
 _COLUMN_OF_2 = record({"name": TEXT, "role": _ROLE_OF_2, "kind": _KIND}, {"domain": _TEXTS, "missing": _TEXTS})
@@ -284,7 +288,7 @@ _PERTURBATION = {
 _VERSION = {"type": "string", "pattern": "^[0-9A-Za-z.+!_-]{1,40}$"}
 _PACKAGES = (
     *("python", "zlib", "sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "xlsxwriter", "duckdb", "narwhals"),
-    "opendp",
+    *("opendp", "pyreadstat"),
 )
 
 COMMITMENT_SCHEME = "hmac-sha256"

@@ -34,6 +34,9 @@ class ClaimedColumn:
     domain: tuple[str, ...] | None = None
     missing: tuple[str, ...] | None = None
     """Texts that mean "missing" in this column; ``None`` takes the table's."""
+    label: str | None = None
+    value_labels: tuple[tuple[float | str, str], ...] = ()
+    """Labels that a file of a statistics package holds of the column and of its codes."""
 
 
 @dataclass(frozen=True)
@@ -415,6 +418,14 @@ class _Entry:
                 raise named._refuse(name, "a list of numbers")
         return {name: tuple(map(float, named._list(name))) for name in named.data}
 
+    def number_or_text(self, key: str) -> float | str:
+        found = self._get(key)
+        if isinstance(found, str):
+            return found
+        if not is_number(found):
+            raise self._refuse(key, "a number or a text")
+        return float(found)
+
     def number(self, key: str) -> float | None:
         found = self.data.get(key)
         if found is None:
@@ -434,7 +445,10 @@ def is_number(found: object) -> bool:
 def _column(entry: _Entry) -> ClaimedColumn:
     role = entry.one_of("role", tuple(Role))
     kind = entry.one_of("kind", tuple(Kind))
-    return ClaimedColumn(entry.text("name"), Role(role), Kind(kind), _domain(entry), _own_missing(entry))
+    label = entry.text("label") if entry.data.get("label") is not None else None
+    labelled = entry.entries("value_labels") if entry.data.get("value_labels") is not None else []
+    values = tuple((own.number_or_text("value"), own.text("label")) for own in labelled)
+    return ClaimedColumn(entry.text("name"), Role(role), Kind(kind), _domain(entry), _own_missing(entry), label, values)
 
 
 def _own_missing(entry: _Entry) -> tuple[str, ...] | None:

@@ -228,8 +228,9 @@ _COLUMN_OF_2 = {
     "domain?": ["text"],
     "missing?": ["text"],
 }
-_COLUMN = {**_COLUMN_OF_2, "role": "role", "unit?": "text"}
-_PACKAGES = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp"
+_LABELS = {"label?": "text", "value_labels?": [{"value": ("number", "text"), "label": "text"}]}
+_COLUMN = {**_COLUMN_OF_2, "role": "role", "unit?": "text", **_LABELS}
+_PACKAGES = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp pyreadstat"
 
 
 _DISCLOSURE = {

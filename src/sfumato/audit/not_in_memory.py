@@ -26,6 +26,7 @@ from sfumato.audit.levels.persons import check_person_promise, limit_of_persons,
 from sfumato.audit.levels.persons_away import Counts, GroupKeys, losses_away, measure_away
 from sfumato.audit.original.cell_rules import CellRule, cell_rules
 from sfumato.audit.original.fidelity import check_description, check_rows
+from sfumato.audit.original.labels import check_labels
 from sfumato.audit.original.offered_rows import OfferedRows
 from sfumato.audit.original.preparation import prepared_again
 from sfumato.audit.original.release_vs_original import PENALTY, Beside
@@ -198,6 +199,7 @@ def audit_rows(
         more.append(rows)
         more.extend(_check_cells(reader, released, counted, original, claims, rows))
         more.extend(_check_penalty(released, original, claims))
+        more.extend(check_labels(original.outline.source, claims))
         more.extend(_not_checked(reader, released, original, claims))
         more.extend(open_questions(claims, before, check_roles))
     for table in (released, original):

@@ -62,6 +62,7 @@ from sfumato.audit.levels.registry import (
 )
 from sfumato.audit.levels.tree_disclosure import check_disclosure
 from sfumato.audit.original.fidelity import check_description, check_fidelity
+from sfumato.audit.original.labels import check_labels
 from sfumato.audit.original.part_of_union import check_part
 from sfumato.audit.original.preparation import check_prepared, prepared_beside
 from sfumato.audit.original.release_vs_original import Beside
@@ -193,7 +194,8 @@ def audit_release(
     found.extend(check_person_suppression(claims, beside))
     found.extend(check_listed_labels(described, claims))
     found.extend(beside.check_stated_penalty() if beside is not None else ())
-    if before is not None and beside is not None:
+    if before is not None and beside is not None and original is not None:
+        found.extend(check_labels(original.coded_part.source, claims))
         found.extend(
             check_fidelity(
                 columns,

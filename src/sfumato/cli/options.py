@@ -24,9 +24,16 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _READING = (
-    click.option("--format", "format_", help="csv, tsv, parquet, excel, arff or libsvm. Default: from the file name."),
+    click.option(
+        "--format",
+        "format_",
+        help="csv, tsv, parquet, excel, arff, libsvm, jsonl, sav, dta, sas7bdat or xpt. Default: from the file name.",
+    ),
     click.option("--delimiter", help="Column delimiter of a text file. Default: detected."),
-    click.option("--encoding", help="Encoding of a text file. Default: UTF-8, or that of its byte-order mark."),
+    click.option(
+        "--encoding",
+        help="Encoding of the texts. Default: UTF-8, or what the file says.",
+    ),
     click.option("--no-header", is_flag=True, help="The first line is data; columns are named c1, c2, …"),
     click.option("--sheet", help="Sheet of an Excel file; required if several sheets hold data."),
     click.option(

@@ -54,7 +54,7 @@ class Order:
 @click.command("release")
 @click.argument("data", required=False)
 @click.option("--project", help="Project file. Default: sfumato.toml. With DATA: DATA is released by its description.")
-@click.option("-o", "--output", help="File to write (.csv, .tsv, .parquet, .xlsx, .svm; .gz for text).")
+@click.option("-o", "--output", help="File to write (.csv, .parquet, .xlsx, .jsonl, .sav, .dta, …; .gz for text).")
 @click.option("-m", "--mechanism", help="Mechanism; 'sfumato mechanisms' lists them. Default: auto.")
 @click.option("-k", type=int, help="Shorthand for -p k=…")
 @click.option(

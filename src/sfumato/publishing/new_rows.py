@@ -29,6 +29,7 @@ from sfumato.mechanisms.new_rows import RecodingTransformer, in_form_of
 from sfumato.mechanisms.typical import TYPICAL
 from sfumato.progress import Progress
 from sfumato.project.keys import ReleaseKey
+from sfumato.publishing.publish import with_labels
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import AS_IS, INTERVAL, MISSING, ONE_OF, Feature
 from sfumato.table.coding import CodedColumn, Table
@@ -241,7 +242,7 @@ def recoding_of(
         problem = f"got one of {manifest.mechanism['name']}, whose coarsened columns cannot be made of new rows"
         raise InvalidParameterError("the manifest", problem, allowed="one of a mechanism that recodes")
     made = mechanism.release(original, progress=progress)
-    if _written_sha256(made, manifest) != manifest.output.get("sha256"):
+    if _written_sha256(made, original, manifest) != manifest.output.get("sha256"):
         problem = "a release made of it with the settings of the manifest is not the release of the manifest"
         hint = (
             "give the original, project file, hierarchies and version that the release was made with; one that a time "
@@ -251,13 +252,15 @@ def recoding_of(
     return mechanism.recoding_, made.table.coded_part
 
 
-def _written_sha256(made: Release, manifest: Manifest) -> str:
+def _written_sha256(made: Release, original: AnyTable, manifest: Manifest) -> str:
     """Hash a release as it would be written in the format and order of a manifest."""
     if manifest.output.get("order") == AS_READ:
         made = made.with_order_kept()
     output_format, written = str(manifest.output["format"]), io.BytesIO()
     is_escaped = bool(manifest.output.get("escaped_formulas"))
-    write_table(made.table.take(made.order(output_format)), written, output_format, escape_formulas=is_escaped)
+    made, labels = with_labels(made, original.source, output_format)
+    rows = made.table.take(made.order(output_format))
+    write_table(rows, written, output_format, labels, escape_formulas=is_escaped)
     return hashlib.sha256(written.getbuffer()).hexdigest()
 
 

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -15,7 +16,7 @@ from sfumato.atomic import PendingFile, alone_in, appear_together, check_writabl
 from sfumato.audit.verify import AuditReport, audit_release, with_stated_levels
 from sfumato.errors import InvalidParameterError, OutputError, SchemaError
 from sfumato.guarantees import AboutPopulation
-from sfumato.manifest import AnyTable, Manifest, with_audited
+from sfumato.manifest import AnyTable, Manifest, stated_labels, with_audited
 from sfumato.mechanisms.base import Mechanism, Release, check_takes_both_roles, name_of
 from sfumato.mechanisms.registry import is_differentially_private, registered_mechanisms
 from sfumato.progress import Progress
@@ -25,9 +26,12 @@ from sfumato.publishing.reaudit import read_as_written
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source, Table
 from sfumato.table.identifiers.near_keys import check_near_keys
-from sfumato.table.io.formats import writable_format_of
+from sfumato.table.io.formats import STATISTICS, writable_format_of
 from sfumato.table.io.read import ReadOptions, read_table
+from sfumato.table.io.statistics.read import require_pyreadstat
+from sfumato.table.io.statistics.write import written_labels
 from sfumato.table.io.write import write_table
+from sfumato.table.labels import ColumnLabels
 from sfumato.table.persons import person_codes
 from sfumato.table.roles import redescribed
 
@@ -256,9 +260,10 @@ def staged(
     is_escaped = release.manifest.output.get("escaped_formulas", False)
     if is_escaped:
         check_escapes(release.table, writable_format_of(path))
+    release, labels = with_labels(release, original.source, writable_format_of(path))
 
     def write(file: BinaryIO, output_format: str) -> None:
-        write_table(release.table.take(order), file, output_format, escape_formulas=is_escaped)
+        write_table(release.table.take(order), file, output_format, labels, escape_formulas=is_escaped)
 
     def audit(written: Path, manifest: Manifest, digest: str) -> AuditReport:
         reread = read_as_written(written, manifest)
@@ -290,6 +295,22 @@ def staged(
         recorded=recorded,
     ) as appear:
         yield appear
+
+
+def with_labels(release: Release, source: Source | None, format: str) -> tuple[Release, dict[str, ColumnLabels]]:
+    """State the labels that a file of a statistics package will hold; of differentially private rows there are none."""
+    if format not in STATISTICS:
+        return release, {}
+    manifest = release.manifest
+    given = source.labels if source is not None and not manifest.is_differentially_private else {}
+    hidden = {recoding["name"] for recoding in manifest.recodings if recoding["rule"] == "hierarchy"}
+    labels = written_labels(release.table, format, given, hidden)
+    columns = [
+        {**entry, **stated_labels(labels[entry["name"]])} if entry["name"] in labels else entry
+        for entry in manifest.output["columns"]
+    ]
+    versions = {**manifest.versions, "pyreadstat": version("pyreadstat")}
+    return release.with_manifest(output={**manifest.output, "columns": columns}, versions=versions), labels
 
 
 @contextmanager
@@ -400,6 +421,8 @@ def check_targets(target: Path, manifest_target: Path, source: Source | None, *,
     if target.absolute() == manifest_target.absolute() or target.resolve() == manifest_target.resolve():
         problem = "is named as the table and as the manifest"
         raise OutputError(problem, path=target, hint="choose two paths")
+    if writable_format_of(target) in STATISTICS:
+        require_pyreadstat(f"{target.suffix} as output")
     check_writable(target, force=force)
     # A manifest without its table is what a kill between the two names leaves: it is no release and may be replaced.
     check_writable(manifest_target, force=force or is_left_alone(manifest_target, target))

@@ -24,7 +24,7 @@ from sfumato.publishing.manifest_file import manifest_text
 from sfumato.rows.out_of_core import LargeTable, open_large
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
-from sfumato.table.io.formats import WRITABLE
+from sfumato.table.io.formats import STATISTICS, WRITABLE
 from sfumato.table.io.formulas import without_escapes
 from sfumato.table.io.parquet import refuse_more_than_parts
 from sfumato.table.io.read import ReadOptions, read_table
@@ -221,14 +221,15 @@ def _released_options(manifest: Manifest) -> ReadOptions:
     content_format = str(output_format).removesuffix(".gz")
     delimiter = {"csv": ",", "tsv": "\t"}.get(content_format)
     spelled = _spelled(manifest, manifest.missing_tokens)
+    encoding = None if content_format in STATISTICS else "utf-8"
     return ReadOptions(
-        format=content_format, encoding="utf-8", delimiter=delimiter, missing=spelled, guess_formats=False
+        format=content_format, encoding=encoding, delimiter=delimiter, missing=spelled, guess_formats=False
     )
 
 
 def _spelled(manifest: Manifest, tokens: tuple[str, ...]) -> tuple[str, ...]:
-    """Give the one text by which a release spells a missing cell; a Parquet file has nulls and needs none."""
-    if manifest.output.get("format") == "parquet":
+    """Give the one text by which a release spells a missing cell; a file that has nulls needs none."""
+    if manifest.output.get("format") in ("parquet", "jsonl", "jsonl.gz", *STATISTICS):
         return ()
     if manifest.output.get("format") == "excel" and len(manifest.output["columns"]) == 1:
         return ("", next((token for token in tokens if token), ""))  # where a row of nothing would be no row

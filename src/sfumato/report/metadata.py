@@ -36,6 +36,12 @@ _MEDIA_TYPES = {
     "parquet": "application/vnd.apache.parquet",
     "excel": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "libsvm": "text/plain",
+    "jsonl": "application/jsonl",
+    "jsonl.gz": "application/gzip",
+    "sav": "application/x-spss-sav",
+    "zsav": "application/x-spss-sav",
+    "dta": "application/x-stata-dta",
+    "xpt": "application/x-sas-xport",
 }
 _CROISSANT_MEDIA_TYPES = _MEDIA_TYPES | {"parquet": "application/x-parquet"}
 _CROISSANT_READS = ("csv", "tsv", "parquet")

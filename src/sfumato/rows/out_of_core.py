@@ -37,6 +37,7 @@ from sfumato.table.cells import (
 from sfumato.table.coding import CodedColumn, Codes, PersonRows, Source, Table, parse_numbers
 from sfumato.table.io.bytes import STANDARD_INPUT, StoredBytes, open_stored, with_head
 from sfumato.table.io.csv import DelimitedBlocks, layout_of
+from sfumato.table.io.formats import STATISTICS
 from sfumato.table.io.frames import ContentDigest, FrameBlocks, native_frame, source_name
 from sfumato.table.io.parquet import FolderBlocks, ParquetBlocks, StoredParquet, is_folder
 from sfumato.table.io.read import (
@@ -46,7 +47,10 @@ from sfumato.table.io.read import (
     check_covers,
     checked_text,
     format_to_read,
+    in_order_of,
+    with_domains,
 )
+from sfumato.table.io.statistics.read import StatisticsBlocks
 from sfumato.table.io.write import BlockWriter
 from sfumato.table.kinds import guess_kind
 from sfumato.table.orders.recognise import with_recognised_order
@@ -199,7 +203,7 @@ def open_cells(codes: Codes, values: pa.Array, column: OpenColumn, tokens: Seque
     return cleaned.take(pa.array(codes))
 
 
-FORMATS = ("csv", "tsv", "parquet")
+FORMATS = ("csv", "tsv", "parquet", *STATISTICS)
 """Formats of files that can be read in blocks."""
 _PARQUET_MAGIC = b"PAR1"
 _BYTES_A_VALUE = 4000
@@ -392,8 +396,8 @@ def open_large(
     Parameters
     ----------
     source : path or frame
-        A CSV (TSV) file, also gzipped, or a Parquet file; or a DuckDB relation, an Ibis table, a lazy polars frame, a
-        pyarrow dataset, or any frame that is in memory already.
+        A CSV (TSV) file, also gzipped, a Parquet file, or one of SPSS, Stata or SAS; or a DuckDB relation, an Ibis
+        table, a lazy polars frame, a pyarrow dataset, or any frame that is in memory already.
     memory : int
         Bytes that may be used; a column whose distinct values take more than a share of it is not listed.
     schema, options
@@ -428,8 +432,15 @@ def _open_file(
         source = Source(str(path), folder.sha256, name)
         return _described(found, source, parts, folder.ensure_unchanged, coder, options)
     with open_stored(path, most_held=0, in_blocks=True) as stored:
-        blocks = _raw_blocks(stored, Path(path), name, options)
         coder = _coder(stored.name, schema, options)
+        if name in STATISTICS:
+            tokens = coder.rules.tokens
+            book = StatisticsBlocks.of(stored, Path(path), name, options.encoding, memory, tokens)
+            source = Source(stored.name, stored.sha256, name, book.labels)
+            found = _distinct(book, coder, memory, progress)
+            stored.ensure_unchanged()
+            return _described(found, source, book, stored.ensure_unchanged, coder, options, book.domains)
+        blocks = _raw_blocks(stored, Path(path), name, options)
         found = _distinct(blocks, coder, memory, progress)
         stored.ensure_unchanged()
     source = Source(stored.name, stored.sha256, name)
@@ -506,13 +517,16 @@ def _described(
     refuse_if_changed: Callable[[], None],
     coder: ColumnCoder,
     options: ReadOptions,
+    domains: Mapping[str, tuple[str, ...]] | None = None,
 ) -> LargeTable:
-    """Put the columns that were found together, and describe them as the schema does."""
-    names, schema, readings = tuple(found), coder.rules.schema, coder.readings
+    """Put the columns that were found together, and describe them as the schema does; ``domains`` are ordered."""
+    names, schema, readings, ordered = tuple(found), coder.rules.schema, coder.readings, domains or {}
     outline = Table(
         Schema.of(
             (
-                with_recognised_order(Column(n, kind=kind, reading=readings.get(n)), column.values)
+                with_recognised_order(
+                    in_order_of(Column(n, kind=kind, reading=readings.get(n)), ordered), column.values
+                )
                 for n, (_, column, kind) in found.items()
             ),
             options.missing if schema is None else schema.missing,
@@ -525,16 +539,16 @@ def _described(
     if schema is None:
         return large
     check_covers(schema, names, names, where=source.name)
-    return large.with_schema(as_read(schema.keep(names), readings))
+    return large.with_schema(as_read(with_domains(schema, ordered).keep(names), readings))
 
 
 def _checked_format(path: str | os.PathLike[str], options: ReadOptions) -> str:
-    allowed = "a CSV or Parquet file that can be read several times"
+    allowed = "a CSV, Parquet, SPSS, Stata or SAS file that can be read several times"
     if str(path) == STANDARD_INPUT:
         raise InvalidParameterError("DATA read in blocks", "got standard input", allowed=allowed)
     name = format_to_read(path, options)
     if name not in FORMATS:
-        hint = "convert the file, or read it into memory (set no limit)"
+        hint = "convert the file to Parquet, or read it into memory (set no limit)"
         raise InvalidParameterError(
             "DATA read in blocks", f"got {name}", allowed=allowed, hint=hint, remedy=("memory",)
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ColumnNotFoundError, InputError, SchemaError
 from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.table.labels import ColumnLabels
 from sfumato.table.orders.recognise import with_recognised_order
 from sfumato.table.preparing.declared import Preparation
 from sfumato.table.preparing.keyed import PreparationKeys
@@ -23,11 +24,12 @@ RowMask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Source:
-    """Where a table came from: a name for people, a SHA-256 for machines, and how many bytes were read."""
+    """Where a table came from: a name for people, a SHA-256 for machines, its format, labels of its codebook."""
 
     name: str
     sha256: str
     format: str = "memory"
+    labels: Mapping[str, ColumnLabels] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

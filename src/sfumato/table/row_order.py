@@ -28,13 +28,14 @@ SORTED, AS_READ = "sorted", "as-read"
 """What a manifest says of the order of released rows."""
 TEXT_FORMATS = ("csv", "tsv", "csv.gz", "tsv.gz")
 """Formats in which every cell is a text."""
+_WITHOUT_DECIMALS = ("jsonl", "jsonl.gz", "sav", "zsav", "dta", "xpt")
 _LARGEST_KEY = 2**62
 _FEATURES_AT_ONCE = 62
 
 
 def stored_values(values: pa.Array, format: str) -> pa.Array:
     """Values as a file of a format holds them: texts, numbers for labels of libsvm, or what they are."""
-    if format in TEXT_FORMATS:
+    if format in TEXT_FORMATS or (format in _WITHOUT_DECIMALS and pa.types.is_decimal(values.type)):
         return as_text(values)
     if format != "libsvm":
         return values

@@ -5,7 +5,9 @@ values past all other checks. So the audit opens the file itself, with code of i
 
 - delimited and libsvm text: by its canonical form, see :mod:`sfumato.audit.bytes.text`;
 - gzip: fixed header, one member, nothing after it, the compressed stream made again and compared;
-- Parquet and workbooks: every part must be one that the format needs, and the file is made again and compared.
+- JSON lines: by their canonical form, see :mod:`sfumato.audit.bytes.json_lines`;
+- Parquet and workbooks: every part must be one that the format needs, and the file is made again and compared;
+- SPSS, Stata and SAS transport: the file is made again from its cells and the stated labels, and compared.
 
 What depends on a writer that is not at hand is an exception of the audit's end, not a silence.
 """
@@ -27,7 +29,10 @@ from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from sfumato.audit.bytes.json_lines import JsonLinesForm
 from sfumato.audit.bytes.parquet import NotAccountedError, account_for, check_cells, is_made_again
+from sfumato.audit.bytes.statistics_files import FORMATS as STATISTICS_FORMATS
+from sfumato.audit.bytes.statistics_files import account_for_statistics
 from sfumato.audit.bytes.text import BLOCK_BYTES, Gunzipped, TextForm, problem_in_libsvm
 from sfumato.audit.checks import Check, Unchecked
 from sfumato.audit.claims import Claims
@@ -257,6 +262,9 @@ _SUFFIXES = {
     "parquet": (".parquet", ".pq"),
     "excel": (".xlsx",),
     "libsvm": (".svm", ".libsvm", ".svmlight"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "jsonl.gz": (".jsonl.gz", ".ndjson.gz"),
+    **{form: (f".{form}",) for form in STATISTICS_FORMATS},
 }
 _STANDARD_INPUT = "-"
 _HADOOP_BYTES = 512
@@ -294,6 +302,8 @@ def check_file(path: str | Path, claims: Claims, sha256: str | None) -> Found:
             yield from _in_parquet(Path(path), claims, tokens, sha256)
         elif form == "excel":
             yield from _in_workbook(Path(path), claims, tokens, sha256)
+        elif form in STATISTICS_FORMATS:
+            yield from _in_statistics_file(Path(path), claims, tokens, sha256)
         else:
             yield from _in_text(Path(path), claims, tokens, sha256)
     except OSError as exc:
@@ -309,7 +319,9 @@ def _in_text(path: Path, claims: Claims, tokens: Tokens, sha256: str | None) -> 
         yield _judged(problem_in_libsvm(chunks, claims.names(Role.QUASI_IDENTIFIER)))
     else:
         delimiter = "\t" if claims.output_format.startswith("tsv") else ","
-        form = TextForm(claims.names(), tuple(tokens.values()), delimiter)
+        form: TextForm | JsonLinesForm = TextForm(claims.names(), tuple(tokens.values()), delimiter)
+        if claims.output_format.startswith("jsonl"):
+            form = JsonLinesForm(claims.names(), tuple(tokens.values()))
         if claims.output_format.endswith(".gz"):
             yield from _in_gzip(chunks, form, claims)
         else:
@@ -317,7 +329,7 @@ def _in_text(path: Path, claims: Claims, tokens: Tokens, sha256: str | None) -> 
     chunks.finish(sha256)
 
 
-def _in_gzip(chunks: _HashedChunks, form: TextForm, claims: Claims) -> Found:
+def _in_gzip(chunks: _HashedChunks, form: TextForm | JsonLinesForm, claims: Claims) -> Found:
     content = Gunzipped(chunks)
     unzipped = iter(content)
     problem = form.problem(unzipped)
@@ -362,6 +374,16 @@ def _in_workbook(path: Path, claims: Claims, tokens: Tokens, sha256: str | None)
         is_known = _is_recorded(claims, zlib=zlib.ZLIB_RUNTIME_VERSION, **installed)
         yield from _made_again(is_same, is_known, "sfumato, xlsxwriter and zlib")
     ensure_same(path, sha256, hashlib.sha256(content).hexdigest())
+
+
+def _in_statistics_file(path: Path, claims: Claims, tokens: Tokens, sha256: str | None) -> Found:
+    try:
+        account_for_statistics(path, claims, tokens)
+    except NotAccountedError as exc:
+        yield _judged(str(exc))
+    else:
+        yield _judged("")
+    ensure_same(path, sha256, _file_sha256(path))
 
 
 def _made_again(is_same: bool, is_known: bool, writers: str) -> Found:

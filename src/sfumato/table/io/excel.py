@@ -12,11 +12,12 @@ import signal
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any, BinaryIO, cast
 
 import numpy as np
@@ -243,12 +244,16 @@ def _parsed_apart(data: bytes, sheet: str | None) -> tuple[str, Any] | None:
 
 
 def _command() -> list[str] | None:
-    """Command line of the process; None if the running program is not known to be a plain Python."""
+    return command_of(workbook_child.__file__, [python_calamine])
+
+
+def command_of(program: str, libraries: Iterable[ModuleType]) -> list[str] | None:
+    """Command line of a process that needs some libraries; None if the running program is not known to be Python."""
     is_python = Path(sys.executable or "").name.lower().startswith(("python", "pypy"))
     if not is_python or getattr(sys, "frozen", False):
         return None
-    folder = Path(python_calamine.__file__).parents[1]
-    return [sys.executable, "-I", "-S", workbook_child.__file__, str(folder)]
+    folders = dict.fromkeys(str(Path(str(library.__file__)).parents[1]) for library in libraries)
+    return [sys.executable, "-I", "-S", program, *folders]
 
 
 def _talk(child: subprocess.Popen[bytes], data: bytes, sheet: str | None) -> tuple[str, Any] | None:
@@ -257,7 +262,7 @@ def _talk(child: subprocess.Popen[bytes], data: bytes, sheet: str | None) -> tup
         return None
     try:
         for part in (pickle.dumps((sheet, MAX_SHEET_CELLS, len(data))), data):
-            _send(given.fileno(), part)
+            send(given.fileno(), part)
         outcome, found = _Answer(answer).load()
         rows = [row for piece in iter(lambda: _Answer(answer).load(), None) for row in piece]
     except (EOFError, OSError, pickle.UnpicklingError):
@@ -269,7 +274,7 @@ def _talk(child: subprocess.Popen[bytes], data: bytes, sheet: str | None) -> tup
     return outcome, rows if outcome == workbook_child.ROWS else found
 
 
-def _send(pipe: int, data: bytes) -> None:
+def send(pipe: int, data: bytes) -> None:
     """Write without a buffer, which could not be emptied when the other side is gone; the pipe stays open."""
     left = memoryview(data)
     while left:

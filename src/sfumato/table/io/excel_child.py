@@ -78,14 +78,14 @@ def main() -> None:
     sys.path.append(sys.argv[1])
     import python_calamine  # noqa: F401  (whether it can be is part of the greeting)
 
-    _leave_no_traces()
+    leave_no_traces()
     gc.disable()
     given, answer = sys.stdin.buffer, sys.stdout.buffer
     answer.write(GREETING)
     answer.flush()
     sheet, max_cells, n_bytes = pickle.load(given)
     data = given.read(n_bytes)
-    _end_with_parent(given.fileno())
+    end_with_parent(given.fileno())
     try:
         outcome, found = read_sheet(data, sheet, max_cells)
     except MemoryError:
@@ -98,7 +98,7 @@ def main() -> None:
     answer.flush()
 
 
-def _leave_no_traces() -> None:
+def leave_no_traces() -> None:
     """End at once when interrupted, before others when memory runs out, and without an image of the memory on disk."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -110,7 +110,7 @@ def _leave_no_traces() -> None:
         os.write(os.open("/proc/self/oom_score_adj", os.O_WRONLY), _KILLED_FIRST)
 
 
-def _end_with_parent(given: int) -> None:
+def end_with_parent(given: int) -> None:
     """Ask for a signal when the parent is gone and its end of the pipe closes; the parser lets no Python thread run."""
     if not hasattr(os, "O_ASYNC"):
         return

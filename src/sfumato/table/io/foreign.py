@@ -27,7 +27,8 @@ _IN_PYTHON = "or give the frame itself to sfumato in Python"
 class _Foreign:
     """A kind of file that is known by sight: what it is, its suffixes, its first bytes, and the way out.
 
-    With ``is_text`` the first bytes could also begin a text of another kind, if somebody says so.
+    With ``is_text`` the first bytes could also begin a text of another kind, if somebody says so. With ``is_read`` it
+    can be read, by its own format and not as text.
     """
 
     what: str
@@ -35,6 +36,7 @@ class _Foreign:
     is_it: Callable[[bytes], bool]
     way_out: str
     is_text: bool = False
+    is_read: bool = False
 
 
 def _starts(*marks: bytes) -> Callable[[bytes], bool]:
@@ -57,31 +59,22 @@ _OBJECT = re.compile(rb'[\s\xef\xbb\xbf]*(?:\[\s*)?\{\s*"(?:[^"\\]|\\.)*"\s*:', 
 _LIST = re.compile(rb"[\s\xef\xbb\xbf]*\[\s*\[")
 
 _FOREIGN = (
+    _Foreign("an SPSS file", (), _starts(b"$FL2@(#)", b"$FL3@(#)"), "read it as sav", is_read=True),
     _Foreign(
-        "an SPSS file",
-        (".sav", ".zsav", ".por"),
-        _starts(b"$FL2@(#)", b"$FL3@(#)"),
-        f"save it as CSV in SPSS, or as Parquet with pandas.read_spss(…).to_parquet(…), {_IN_PYTHON}",
+        "a portable SPSS file",
+        (".por",),
+        _never,
+        f"save it as .sav in SPSS, or as Parquet with pyreadstat.read_por(…), {_IN_PYTHON}",
     ),
     _Foreign(
         "a Stata file",
-        (".dta",),
+        (),
         lambda head: head.startswith(b"<stata_dta>") or _is_old_stata(head),
-        "save it as CSV in Stata (export delimited), or as Parquet with "
-        f"pandas.read_stata(…).to_parquet(…), {_IN_PYTHON}",
+        "read it as dta",
+        is_read=True,
     ),
-    _Foreign(
-        "a SAS file",
-        (".sas7bdat",),
-        _starts(_SAS_MARK),
-        f"save it as CSV in SAS (proc export), or as Parquet with pandas.read_sas(…).to_parquet(…), {_IN_PYTHON}",
-    ),
-    _Foreign(
-        "a SAS transport file",
-        (".xpt",),
-        _starts(b"HEADER RECORD*******"),
-        f"save it as CSV in SAS (proc export), or as Parquet with pandas.read_sas(…).to_parquet(…), {_IN_PYTHON}",
-    ),
+    _Foreign("a SAS file", (), _starts(_SAS_MARK), "read it as sas7bdat", is_read=True),
+    _Foreign("a SAS transport file", (), _starts(b"HEADER RECORD*******"), "read it as xpt", is_read=True),
     _Foreign(
         "an SQLite database",
         (".sqlite", ".sqlite3", ".db", ".db3"),
@@ -97,9 +90,10 @@ _FOREIGN = (
     ),
     _Foreign(
         "JSON",
-        (".json", ".jsonl", ".ndjson"),
+        (".json",),
         lambda head: bool(_OBJECT.match(head) or _LIST.match(head)),
-        f"write its records to CSV or Parquet: pandas.read_json(…).to_parquet(…), {_IN_PYTHON}",
+        "if each line is an object, read it as jsonl; else write its records to CSV or Parquet: "
+        f"pandas.read_json(…).to_parquet(…), {_IN_PYTHON}",
         is_text=True,
     ),
     _Foreign(
@@ -227,5 +221,7 @@ def refuse_foreign_bytes(head: bytes, name: str, *, is_declared: bool = False) -
 
 
 def _refuse(kind: _Foreign, name: str) -> NoReturn:
+    if kind.is_read:
+        raise InputError(f"is {kind.what}, not text", path=name, hint=kind.way_out, remedy=("format",))
     problem = f"is {kind.what}, which this version cannot read"
     raise InputError(problem, path=name, hint=kind.way_out)

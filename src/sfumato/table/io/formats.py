@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import PurePath
 
 from sfumato.errors import InvalidParameterError
 from sfumato.schema import Kind
 from sfumato.table.coding import CodedColumn
+from sfumato.table.labels import ColumnLabels
 
-READABLE = ("csv", "tsv", "parquet", "excel", "arff", "libsvm")
+STATISTICS = ("sav", "zsav", "dta", "xpt", "sas7bdat")
+"""Formats of statistics packages."""
+READABLE = ("csv", "tsv", "parquet", "excel", "arff", "libsvm", "jsonl", *STATISTICS)
 WITH_ROWS_ABOVE = ("csv", "tsv", "excel")
 """Formats in which rows that are no part of the table can stand above it."""
-WRITABLE = ("csv", "tsv", "csv.gz", "tsv.gz", "parquet", "excel", "libsvm")
+WRITABLE = (
+    *("csv", "tsv", "csv.gz", "tsv.gz", "parquet", "excel", "libsvm", "jsonl", "jsonl.gz"),
+    *(name for name in STATISTICS if name != "sas7bdat"),
+)
 
 _BY_SUFFIX = {
     ".csv": "csv",
@@ -31,13 +37,18 @@ _BY_SUFFIX = {
     ".svm": "libsvm",
     ".libsvm": "libsvm",
     ".svmlight": "libsvm",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    **{f".{name}": name for name in STATISTICS},
 }
 
 _WRITABLE_SUFFIXES = {
-    **{suffix: name for suffix, name in _BY_SUFFIX.items() if name in ("csv", "tsv", "parquet", "libsvm")},
+    **{suffix: name for suffix, name in _BY_SUFFIX.items() if name in WRITABLE and name != "excel"},
     ".xlsx": "excel",
     ".csv.gz": "csv.gz",
     ".tsv.gz": "tsv.gz",
+    ".jsonl.gz": "jsonl.gz",
+    ".ndjson.gz": "jsonl.gz",
 }
 
 
@@ -77,6 +88,9 @@ def writable_format_of(path: str | PathLike[str]) -> str:
         problem = "got a name that is not valid Unicode"
         raise InvalidParameterError("output", problem, allowed=allowed) from None
     suffix = "".join(name.suffixes[-2:] if name.suffix.lower() == ".gz" else name.suffixes[-1:]).lower()
+    if suffix == ".sas7bdat":
+        problem = "got a name that ends in .sas7bdat, a format that only SAS can write"
+        raise InvalidParameterError("output", problem, allowed=allowed, hint="SAS reads .xpt, .sav, .dta and .csv")
     if suffix not in _WRITABLE_SUFFIXES:
         problem = f"got a name that ends in {suffix}" if suffix else "got a name without a suffix"
         raise InvalidParameterError("output", problem, allowed=allowed)
@@ -95,9 +109,14 @@ def check_format(name: str, allowed: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Parsed:
-    """Coded columns with their kinds, and the physical line of a data row where lines exist."""
+    """Coded columns with their kinds, the physical line of a data row where lines exist, and what a codebook says.
+
+    ``domains`` are the values of ordered columns, from lowest to highest.
+    """
 
     columns: Mapping[str, CodedColumn]
     kinds: Mapping[str, Kind]
     n_rows: int
     line_of: Callable[[int], int | None] | None = None
+    labels: Mapping[str, ColumnLabels] = field(default_factory=dict)
+    domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

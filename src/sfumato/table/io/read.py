@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
-from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Reading, Role, Schema
+from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind, Reading, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.cells import CellRules, ColumnCoder
 from sfumato.table.coding import Source, Table
@@ -20,10 +20,12 @@ from sfumato.table.io.bytes import StoredBytes, open_stored
 from sfumato.table.io.csv import layout_of, line_of_record, parse_delimited
 from sfumato.table.io.excel import parse_spreadsheet
 from sfumato.table.io.foreign import refuse_address, refuse_foreign_suffix
-from sfumato.table.io.formats import READABLE, WITH_ROWS_ABOVE, Parsed, check_format, format_of
+from sfumato.table.io.formats import READABLE, STATISTICS, WITH_ROWS_ABOVE, Parsed, check_format, format_of
 from sfumato.table.io.frames import binary_from_sparse, native_frame, parse_frame, source_name, with_content_hash
+from sfumato.table.io.json_lines import parse_json_lines
 from sfumato.table.io.libsvm import parse_libsvm
 from sfumato.table.io.parquet import StoredParquet, is_folder, parse_folder, parse_parquet
+from sfumato.table.io.statistics.read import parse_statistics
 from sfumato.table.io.text import Text, check_text
 from sfumato.table.orders.recognise import with_recognised_order
 from sfumato.table.persons import PersonRule, one_row_per_person
@@ -37,12 +39,13 @@ class ReadOptions:
 
     Parameters
     ----------
-    format : {"csv", "tsv", "parquet", "excel", "arff", "libsvm"} or None
+    format : {"csv", "tsv", "parquet", "excel", "arff", "libsvm", "jsonl", "sav", "dta", "sas7bdat", "xpt"} or None
         ``None``: by the suffix, looking through a trailing ``.gz``; an unknown suffix is CSV.
     delimiter : str or None
         Of CSV files; ``None``: comma, semicolon, tab or bar, whichever fits.
     encoding : str or None
-        Of text files; ``None``: what a byte order mark says, else UTF-8. Nothing else is guessed.
+        Of text files; ``None``: what a byte order mark says, else UTF-8. Nothing else is guessed. Of files of
+        statistics packages; ``None``: what the file says.
     header : bool
         Whether the first line (row) holds the names; else they are ``c1``, ``c2``, ….
     sheet : str or None
@@ -138,7 +141,8 @@ def _read_file(path: str | os.PathLike[str], schema: Schema | None, options: Rea
             return _described(binary, schema) if schema is not None else binary
         parsed = _parse(stored, coder, name, options)
         stored.ensure_unchanged()
-        return _table(parsed, Source(stored.name, stored.sha256, name), schema, options, coder)
+        source = Source(stored.name, stored.sha256, name, parsed.labels)
+        return _table(parsed, source, schema, options, coder)
 
 
 def format_to_read(path: str | os.PathLike[str], options: ReadOptions) -> str:
@@ -176,6 +180,10 @@ def _parse(stored: StoredBytes, coder: ColumnCoder, name: str, options: ReadOpti
         return parse_parquet(stored, coder)
     if name == "excel":
         return parse_spreadsheet(stored, coder, sheet=options.sheet, header=options.header, skip_rows=options.skip_rows)
+    if name in STATISTICS:
+        return parse_statistics(stored, coder, name, options.encoding)
+    if name == "jsonl":
+        return parse_json_lines(check_text(stored, options.encoding, is_declared=True), coder)
     text = checked_text(stored, options)
     if name == "arff":
         return parse_arff(text, coder)
@@ -212,6 +220,7 @@ def _read_memory(source: Any, schema: Schema | None, options: ReadOptions) -> Ta
 def _table(parsed: Parsed, source: Source, schema: Schema | None, options: ReadOptions, coder: ColumnCoder) -> Table:
     readings = coder.readings
     found = [Column(name, kind=kind, reading=readings.get(name)) for name, kind in parsed.kinds.items()]
+    found = [in_order_of(column, parsed.domains) for column in found]
     if schema is None:
         found = [with_recognised_order(column, parsed.columns[column.name].values) for column in found]
     guessed = Schema.of(
@@ -222,7 +231,8 @@ def _table(parsed: Parsed, source: Source, schema: Schema | None, options: ReadO
     if schema is None:
         return table
     check_covers(schema, guessed.names(), guessed.names(), where=source.name)
-    return table.with_schema(as_read(schema.keep(guessed.names()), readings), line_of=parsed.line_of)
+    described = with_domains(schema, parsed.domains).keep(guessed.names())
+    return table.with_schema(as_read(described, readings), line_of=parsed.line_of)
 
 
 def as_read(schema: Schema, readings: Mapping[str, Reading]) -> Schema:
@@ -237,6 +247,21 @@ def check_formats(options: ReadOptions, names: Sequence[str], where: str) -> Non
     for name, _ in options.formats:
         if name not in names:
             raise ColumnNotFoundError(name, names, where=where)
+
+
+def with_domains(schema: Schema, domains: Mapping[str, tuple[str, ...]]) -> Schema:
+    """Take the order of ordered columns that the schema does not state from the data file."""
+    return Schema.of((in_order_of(c, domains) if c.kind is Kind.ORDERED else c for c in schema), schema.missing)
+
+
+def in_order_of(column: Column, domains: Mapping[str, tuple[str, ...]]) -> Column:
+    """Describe a column as ordered by its data file, unless an order is declared.
+
+    It counts as recognised: what is listed in a codebook and has no row is not for a manifest.
+    """
+    if column.domain is not None or column.name not in domains:
+        return column
+    return replace(column, kind=Kind.ORDERED, domain=domains[column.name], is_order_recognised=True)
 
 
 def _described(table: Table | BinaryTable, schema: Schema) -> Table | BinaryTable:

@@ -97,7 +97,7 @@ def check_text(
     head, chunks = with_head(unzipped(stored.first_pass(), stored), HEAD_BYTES)
     _refuse_other_formats(head, stored.name)
     refuse_foreign_bytes(head, stored.name, is_declared=is_declared)
-    chosen = _known_encoding(encoding) if encoding is not None else _encoding_by_mark(head)
+    chosen = known_encoding(encoding) if encoding is not None else _encoding_by_mark(head)
     checks = _TextChecks(stored.name)
     for chunk in _utf8(chunks, chosen, stored.name, hint, remedy):
         checks.take(chunk)
@@ -107,7 +107,8 @@ def check_text(
     return Text(stored, chosen, checks.n_bytes, checks.has_quotes, skipped_lines)
 
 
-def _known_encoding(encoding: str) -> str:
+def known_encoding(encoding: str) -> str:
+    """Refuse what is not the name of a text encoding."""
     try:
         codecs.getincrementaldecoder(encoding)
         if "a,1\n".encode(encoding).decode(encoding) == "a,1\n":

@@ -23,10 +23,13 @@ from sfumato.table.cells import as_text
 from sfumato.table.coding import Table
 from sfumato.table.io.csv import DELIMITERS
 from sfumato.table.io.excel import write_workbook
-from sfumato.table.io.formats import WRITABLE, check_format, format_of
+from sfumato.table.io.formats import STATISTICS, WRITABLE, check_format, format_of
 from sfumato.table.io.formulas import escaped, may_hold_formulas
+from sfumato.table.io.json_lines import write_json_lines
 from sfumato.table.io.libsvm import write_libsvm
 from sfumato.table.io.parquet import ROWS_OF_A_GROUP, open_parquet, write_parquet
+from sfumato.table.io.statistics.write import write_statistics
+from sfumato.table.labels import ColumnLabels
 
 __all__ = ["format_of", "write_table"]
 
@@ -35,8 +38,18 @@ BLOCK_FORMATS = ("csv", "tsv", "csv.gz", "tsv.gz", "parquet")
 """Formats that are written block by block."""
 
 
-def write_table(table: Table | BinaryTable, file: BinaryIO, format: str, *, escape_formulas: bool = False) -> None:
-    """Write a table as ``csv``, ``tsv``, ``csv.gz``, ``tsv.gz``, ``parquet``, ``excel`` or ``libsvm``.
+def write_table(
+    table: Table | BinaryTable,
+    file: BinaryIO,
+    format: str,
+    labels: Mapping[str, ColumnLabels] | None = None,
+    *,
+    escape_formulas: bool = False,
+) -> None:
+    """Write a table as ``csv``, ``tsv``, ``parquet``, ``excel``, ``libsvm``, ``jsonl``, ``sav``, ``dta`` or ``xpt``.
+
+    Of text formats there are packed ones, such as ``csv.gz``. ``labels`` are those that a file of a statistics package
+    is to hold, see :func:`sfumato.table.io.statistics.write.written_labels`.
 
     Text files are UTF-8 with a line feed after each row and quotes only where a cell needs them. A missing value is
     written as nothing if the column's missing tokens allow it, else as the first of them. ``escape_formulas`` is for
@@ -51,9 +64,15 @@ def write_table(table: Table | BinaryTable, file: BinaryIO, format: str, *, esca
     if format == "libsvm":
         write_libsvm(table, file)
         return
-    if format in ("parquet", "excel"):
+    if format in ("parquet", "excel", "jsonl", "jsonl.gz", *STATISTICS):
         columns = table.to_table() if isinstance(table, BinaryTable) else table
-        (write_parquet if format == "parquet" else write_workbook)(columns, file)
+        if format in STATISTICS:
+            write_statistics(columns, file, format, labels or {})
+        elif format == "jsonl.gz":
+            with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as zipped:
+                write_json_lines(columns, cast("BinaryIO", zipped))
+        else:
+            {"parquet": write_parquet, "excel": write_workbook, "jsonl": write_json_lines}[format](columns, file)
     elif format.endswith(".gz"):
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as zipped:
             _write_delimited(table, cast("BinaryIO", zipped), _delimiter(format), escape_formulas=escape_formulas)

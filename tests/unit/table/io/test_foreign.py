@@ -17,13 +17,14 @@ from sfumato.rows.out_of_core import open_large
 from sfumato.table.io.read import ReadOptions, read_table
 
 SAS_MARK = bytes(12) + bytes.fromhex("c2ea8160b31411cfbd92080009c7318c181f1011")
-MADE = {
+READ = {
     ".sav": (b"$FL2@(#) SPSS DATA FILE MS Windows" + bytes(40) + b"\xff\xfe", "an SPSS file"),
     ".zsav": (b"$FL3@(#) SPSS DATA FILE MS Windows" + bytes(40) + b"\xff\xfe", "an SPSS file"),
     ".sas7bdat": (SAS_MARK + bytes(200), "a SAS file"),
     ".xpt": (b"HEADER RECORD*******LIBRARY HEADER RECORD!!!!!!!" + b"0" * 30 + b"\xc2\xff", "a SAS transport file"),
+}
+MADE = {
     ".json": (b'[{"age": 31, "sex": "f"}, {"age": 40, "sex": "m"}]', "JSON"),
-    ".jsonl": (b'{"age": 31, "sex": "f"}\n{"age": 40, "sex": "m"}\n', "JSON"),
     ".rds": (b"X\n\0\0\0\3\0\4", "an R file"),
     ".orc": (b"ORC\x0a\x03\x00\x00\x00\x12", "an ORC file"),
     ".mdb": (b"\0\1\0\0Standard Jet DB\0" + bytes(30), "an Access database"),
@@ -49,12 +50,12 @@ def made(folder: Path, suffix: str) -> tuple[Path, str]:
     if suffix == ".feather":
         pa.feather.write_feather(pa.table({"age": [31]}), str(path), compression="uncompressed")
         return path, "an Arrow or Feather file"
-    content, what = MADE[suffix]
+    content, what = (MADE | READ)[suffix]
     path.write_bytes(content)
     return path, what
 
 
-SUFFIXES = (*MADE, ".dta", ".sqlite", ".db", ".duckdb", ".feather")
+SUFFIXES = (*MADE, ".sqlite", ".db", ".duckdb", ".feather")
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +91,22 @@ def test_it_is_known_by_its_first_bytes_under_any_name(tmp_path: Path, suffix: s
     assert refused(other).problem == f"is {what}, which this version cannot read"
 
 
-@pytest.mark.parametrize("suffix", [".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt", ".db", ".json", ".pkl"])
+@pytest.mark.parametrize("suffix", [*READ, ".dta"])
+@pytest.mark.parametrize("name", ["people", "people.csv", "people.CSV.gz", "people.dat"])
+def test_a_file_of_a_statistics_package_is_not_text(tmp_path: Path, suffix: str, name: str) -> None:
+    path, what = made(tmp_path, suffix)
+    other = tmp_path / name
+    content = path.read_bytes()
+    other.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+
+    error = refused(other)
+
+    assert error.problem == f"is {what}, not text"
+    assert suffix.removeprefix(".").removeprefix("z") in error.hint
+    assert error.remedy == ("format",)
+
+
+@pytest.mark.parametrize("suffix", [".por", ".db", ".json", ".pkl"])
 def test_a_suffix_alone_is_called_a_suffix(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"people{suffix}"
     path.write_text("age,sex\n31,f\n40,m\n")

@@ -207,6 +207,8 @@ class TestTypes:
     @pytest.mark.parametrize("format_name", WRITABLE)
     def test_same_table_gives_same_bytes(self, format_name: str) -> None:
         table = plain(self.data) if format_name != "libsvm" else binary([[0, 1], [1, 1]], [1, 2])
+        if format_name == "xpt":  # SAS has no such large numbers
+            table = table.keep([name for name in self.data if name != "f"])
 
         assert written(table, format_name) == written(table, format_name)
 

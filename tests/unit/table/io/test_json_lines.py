@@ -1,0 +1,190 @@
+"""JSON lines: flat objects with their types, and one spelling for each cell."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.audit.bytes.json_lines import JsonLinesForm
+from sfumato.cli.main import run
+from sfumato.errors import InputError, InvalidParameterError
+from sfumato.rows.out_of_core import open_large
+from sfumato.schema import Column, Schema
+from sfumato.table.coding import Table
+from sfumato.table.io.read import ReadOptions, read_table
+from sfumato.table.io.write import write_table
+
+CANARY = "CANARY-7f3a"
+
+
+def read(folder: Path, text: str, suffix: str = ".jsonl") -> Table:
+    path = folder / f"people{suffix}"
+    path.write_bytes(gzip.compress(text.encode()) if suffix.endswith(".gz") else text.encode())
+    table = read_table(path)
+    assert isinstance(table, Table)
+    return table
+
+
+def written(table: Table) -> bytes:
+    file = io.BytesIO()
+    write_table(table, file, "jsonl")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".ndjson", ".jsonl.gz"])
+def test_types_are_kept_and_a_key_that_is_not_there_is_missing(tmp_path: Path, suffix: str) -> None:
+    table = read(tmp_path, '{"a":1,"b":"x"}\n\n{"a":2.5,"c":true}\n{"b":"NA","a":null}\n', suffix)
+
+    assert table.to_arrow().to_pydict() == {
+        "a": [1.0, 2.5, None],
+        "b": ["x", None, None],
+        "c": [None, True, None],
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"a": {"b": "%s"}}', "an object or a list"),
+        ('{"a": ["%s"]}', "an object or a list"),
+        ('["%s"]', "not an object"),
+        ('"%s"', "not an object"),
+        ('{"a": "%s", "a": 1}', "a key twice"),
+        ('{"a": "%s", "b": NaN}', "NaN"),
+        ('{"a": "%s", "b": 1e999}', "too large"),
+        ('{"a": "%s", "b": "\\ud800"}', "half a character"),
+        ('{"a": "%s"', "not JSON"),
+        ('{"a": "%s", "b": ' + "[" * 100_000, "not JSON"),
+    ],
+)
+def test_what_is_no_row_is_refused_with_its_line_and_no_value(tmp_path: Path, line: str, problem: str) -> None:
+    with pytest.raises(InputError, match=problem) as caught:
+        read(tmp_path, '{"a": "x"}\n' + line.replace("%s", CANARY) + "\n")
+    assert caught.value.line == 2
+    assert CANARY not in str(caught.value)
+
+
+def test_a_column_of_several_kinds_is_refused_unless_it_is_declared(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"mixes text and numbers \(row 2\)"):
+        read(tmp_path, f'{{"a": "{CANARY}"}}\n{{"a": 1}}\n')
+
+
+@pytest.mark.parametrize("text", ["\n\n", "{}\n{}\n"])
+def test_nothing_is_no_table(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InputError, match=r"no data rows|no columns"):
+        read(tmp_path, text)
+
+
+def test_json_lines_under_another_name_are_declared(tmp_path: Path) -> None:
+    path = tmp_path / "people.json"
+    path.write_text('{"a": 1}\n{"a": 2}\n')
+
+    with pytest.raises(InputError, match="JSON") as caught:
+        read_table(path)
+    assert "jsonl" in caught.value.hint
+    assert read_table(path, options=ReadOptions(format="jsonl")).n_rows == 2
+
+
+def test_out_of_core_it_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    path = tmp_path / "people.jsonl"
+    path.write_text('{"a": 1}\n')
+
+    with pytest.raises(InvalidParameterError, match="got jsonl") as caught:
+        open_large(path, memory=1 << 30)
+    assert "Parquet" in caught.value.hint
+
+
+values = st.one_of(
+    st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=4).map(
+        lambda v: pa.array(v, pa.int64())
+    ),
+    st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=4).map(
+        lambda v: pa.array(v, pa.float64())
+    ),
+    st.lists(st.none() | st.booleans(), min_size=1, max_size=4).map(lambda v: pa.array(v, pa.bool_())),
+    st.lists(st.none() | st.text(st.characters(codec="utf-8")).map(str.strip).filter(bool), min_size=1, max_size=4).map(
+        lambda v: pa.array(v, pa.string())
+    ),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(array=values, name=st.text(st.characters(codec="utf-8"), min_size=1).map(str.strip).filter(bool))
+def test_every_column_is_written_in_the_form_of_the_audit_and_comes_back(
+    tmp_path_factory: pytest.TempPathFactory, array: pa.Array, name: str
+) -> None:
+    table = Table.from_arrow(pa.table({name: array}), Schema.of([Column(name)], ()))
+    content = written(table)
+
+    assert JsonLinesForm((name,), ((),)).problem([content[:3], content[3:]]) == ""
+    lines = content.decode().split("\n")[:-1]
+    assert [json.loads(line)[name] for line in lines] == array.to_pylist()
+
+
+def test_dates_are_texts() -> None:
+    table = Table.from_arrow(pa.table({"d": [datetime.date(2020, 1, 2), None]}), Schema.of([Column("d")]))
+
+    assert written(table) == b'{"d":"2020-01-02"}\n{"d":null}\n'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"a":1, "b":"x"}\n',
+        b'{"b":"x","a":1}\n',
+        b'{"a":1}\n',
+        b'{"a":1,"b":"x","c":2}\n',
+        b'{"a":1.0,"b":"x"}\n',
+        b'{"a":1e0,"b":"x"}\n',
+        b'{"a":-0.0,"b":"x"}\n',
+        b'{"a":1,"b":"\\u0078"}\n',
+        b'{"a":1,"b":" x"}\n',
+        b'{"a":1,"b":"NA"}\n',
+        b'{"a":1,"b":""}\n',
+        b'{"a":1,"b":"x"}',
+        b'{"a":1,"b":"x"}\r\n',
+        b'{"a":1,"b":"x"}\n\n',
+        b'\xef\xbb\xbf{"a":1,"b":"x"}\n',
+        b'{"a":1,"b":"x"}\n{"a":"1","b":"x"}\n',
+        b'{"a":[],"b":"x"}\n',
+        b'{"a":{},"b":"x"}\n',
+        b'{"a":1,"a":1,"b":"x"}\n',
+        b'{"a":1,"b":"\xff"}\n',
+        b'{"a":NaN,"b":"x"}\n',
+        b'[["a",1],["b","x"]]\n',
+    ],
+)
+def test_whatever_carries_more_than_the_cells_is_refused(content: bytes) -> None:
+    form = ((), ("NA",))
+
+    assert JsonLinesForm(("a", "b"), form).problem([b'{"a":1,"b":"x"}\n']) == ""
+    assert JsonLinesForm(("a", "b"), form).problem([content]) != ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".jsonl", ".ndjson.gz"])
+def test_a_release_is_written_and_audited(tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]) -> None:
+    data, out = tmp_path / "people.jsonl", tmp_path / f"out{suffix}"
+    rows = (
+        {"age": 20 + i % 30, "sex": "fm"[i % 2], "ok": i % 3 == 0, "share": i % 4 / 8, "y": i % 5} for i in range(200)
+    )
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    assert run(["release", str(data), "--target", "y", "-m", "mondrian", "-k", "5", "-o", str(out)]) == 0
+    assert "audit: confirmed" in capsys.readouterr().err
+    assert read_table(out).n_rows == 200
+
+
+def test_infinite_numbers_are_refused() -> None:
+    table = Table.from_arrow(pa.table({"a": [float("inf")]}), Schema.of([Column("a")]))
+
+    with pytest.raises(InvalidParameterError, match="infinite"):
+        written(table)
