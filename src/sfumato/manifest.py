@@ -264,7 +264,7 @@ def draft_manifest(
     source, kept = companions.source, companions.person_rows
     return Manifest(
         input={
-            "name": Path(source.name).name if source else "<memory>",
+            "name": source.public_name if source else "<memory>",
             "commitment": None,
             "format": source.format if source else "memory",
             "rows": original.n_rows + companions.n_incomplete_dropped + (kept.n_dropped if kept else 0),

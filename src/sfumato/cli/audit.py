@@ -235,7 +235,7 @@ def _check_there(table: str, manifest_path: str | None, original: str | None, pr
 def _read_population(path: str, options: ReadOptions) -> AnyTable:
     from sfumato.publishing.reaudit import read_original
 
-    return read_original(path, options)
+    return read_original(path, options.of_files())
 
 
 def _beside_population(path: str, manifest_path: Path, population: AnyTable) -> dict[str, dict[str, Any]]:

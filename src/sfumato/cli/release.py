@@ -326,7 +326,7 @@ def _with_population(mechanism: Mechanism, path: str | None, options: ReadOption
     from sfumato.publishing.reaudit import read_original
 
     check_data_there(path)
-    return mechanism.with_population(Population.of(read_original(path, options)))
+    return mechanism.with_population(Population.of(read_original(path, options.of_files())))
 
 
 def _from_project(
@@ -349,7 +349,7 @@ def _from_project(
                 project, mechanism=mechanism, is_published=is_published, ledger=ledger, progress=progress
             )
 
-    source = Source(str(project.data_path), "")
+    source = Source(str(project.data), "")
     return Order(str(project.mechanism), mechanism, project.output, source, make)
 
 

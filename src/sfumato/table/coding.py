@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +21,20 @@ RowMask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Source:
-    """Where a table came from: a name for people, a SHA-256 for machines, and how many bytes were read."""
+    """Where a table came from: a name for people, a SHA-256 for machines, and its format.
+
+    ``label`` is what a manifest calls it, where that is not the last part of its name.
+    """
 
     name: str
     sha256: str
     format: str = "memory"
+    label: str | None = None
+
+    @property
+    def public_name(self) -> str:
+        """Name that is published: no folder, no host."""
+        return self.label or Path(self.name).name
 
 
 @dataclass(frozen=True, repr=False, eq=False)

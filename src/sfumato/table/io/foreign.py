@@ -86,14 +86,13 @@ _FOREIGN = (
         "an SQLite database",
         (".sqlite", ".sqlite3", ".db", ".db3"),
         _starts(b"SQLite format 3\0"),
-        "write a table of it to CSV with the program sqlite3: .headers on, .mode csv, .output data.csv, "
-        "SELECT * FROM NAME;",
+        "name its format, sqlite, or write a table of it to CSV with the program sqlite3",
     ),
     _Foreign(
         "a DuckDB database",
         (".duckdb", ".ddb"),
         lambda head: head[8:12] == b"DUCK",
-        "write a table of it to Parquet: COPY NAME TO 'data.parquet', or give a DuckDB relation to sfumato in Python",
+        "name its format, duckdb, or write a table of it to Parquet: COPY NAME TO 'data.parquet'",
     ),
     _Foreign(
         "JSON",
@@ -173,7 +172,7 @@ def refuse_address(source: str | os.PathLike[str]) -> None:
     ...     refuse_address("postgresql://me:secret@db/people")
     ... except InputError as error:
     ...     error.message
-    'postgresql://…: is the address of a PostgreSQL database, which this version cannot read.'
+    'postgresql://…: is the address of a PostgreSQL database, which cannot be read in this form or place.'
     """
     found = _ADDRESS.match(str(source))
     if found is None or (not found[0].endswith("//") and found[1] is None and found[2].lower() not in _DATABASES):
@@ -184,8 +183,9 @@ def refuse_address(source: str | os.PathLike[str]) -> None:
     shown = f"{found[1] or ''}{scheme}{found[3] or ''}://…"
     if scheme in _DATABASES or found[1]:
         what = _DATABASES.get(scheme, "a database")
-        problem = f"is the address of {what}, which this version cannot read"
-        hint = "write the result of a query to CSV or Parquet and read that file"
+        problem = f"is the address of {what}, which cannot be read in this form or place"
+        known = "in commands and project files postgresql://host/database, sqlite:///file.db, duckdb:///file.duckdb"
+        hint = f"{known}; from others write the result of a query to CSV or Parquet and read that file"
     elif scheme == "file":
         problem, hint = "is an address, and files are named by their path", "leave file:// out"
     else:

@@ -11,6 +11,8 @@ from sfumato.errors import InvalidParameterError
 from sfumato.schema import Kind
 from sfumato.table.coding import CodedColumn
 
+DATABASES = ("postgresql", "sqlite", "duckdb")
+"""Sources of which a table, or the result of a query, is read."""
 READABLE = ("csv", "tsv", "parquet", "excel", "arff", "libsvm")
 WITH_ROWS_ABOVE = ("csv", "tsv", "excel")
 """Formats in which rows that are no part of the table can stand above it."""
