@@ -10,7 +10,6 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from sfumato.counting.unique_rows import n_unique_rows

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _READING = (
-    click.option("--format", "format_", help="csv, tsv, parquet, excel, arff, libsvm, sqlite or duckdb. Default: by name."),
+    click.option(
+        "--format", "format_", help="csv, tsv, parquet, excel, arff, libsvm, sqlite or duckdb. Default: from the name."
+    ),
     click.option("--delimiter", help="Column delimiter of a text file. Default: detected."),
     click.option("--encoding", help="Encoding of a text file. Default: UTF-8, or that of its byte-order mark."),
     click.option("--no-header", is_flag=True, help="The first line is data; columns are named c1, c2, …"),

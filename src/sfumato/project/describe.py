@@ -89,7 +89,8 @@ def describe_to_project(
     """Write the project file of a data file, as :func:`describe_data` describes it."""
     target = Path(target)
     check_writable(target, force=force)
-    if target.exists() and Path(data).exists() and target.samefile(data):
+    file = getattr(named_database(data, options), "path", None) or Path(data)
+    if target.exists() and file.exists() and target.samefile(file):
         problem = "is the input, which is never overwritten"
         raise OutputError(problem, path=target, hint="name another project file")
     described = describe_data(data, target.parent, options=options, roles=roles)

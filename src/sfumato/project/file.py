@@ -119,9 +119,7 @@ class Project:
     def open(self, memory: int, *, progress: Progress | None = None) -> LargeTable:
         """Open data that are larger than memory, as :meth:`read` reads them."""
         return self.opened_by(
-            lambda schema: open_large(
-                self.data, memory=memory, schema=schema, options=self.options, progress=progress
-            )
+            lambda schema: open_large(self.data, memory=memory, schema=schema, options=self.options, progress=progress)
         )
 
     def opened_by(self, opened: Callable[[Schema | None], Opened]) -> Opened:

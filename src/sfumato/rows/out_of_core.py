@@ -365,9 +365,9 @@ def open_large(
     Parameters
     ----------
     source : path, address or frame
-        A CSV (TSV) file, also gzipped, or a Parquet file; a database, whose rows are kept in a private temporary file as
-        long as the table is used; or a DuckDB relation, an Ibis table, a lazy polars frame, a
-        pyarrow dataset, or any frame that is in memory already.
+        A CSV (TSV) file, also gzipped, or a Parquet file; a database, whose rows are kept in a private temporary file
+        as long as the table is used; or a DuckDB relation, an Ibis table, a lazy polars frame, a pyarrow dataset, or
+        any frame that is in memory already.
     memory : int
         Bytes that may be used; a column whose distinct values take more than a share of it is not listed.
     schema, options
@@ -418,9 +418,7 @@ def _open_database(
     coder = _coder(database.place, schema, options)
     spooled = SpooledRows.of(database, coder, memory, lambda n_rows: _say_read(progress, n_rows))
     found = _distinct(spooled, coder, memory, progress)
-    return _described(
-        found, source_of(database, spooled.sha256), spooled, spooled.ensure_unchanged, schema, options
-    )
+    return _described(found, source_of(database, spooled.sha256), spooled, spooled.ensure_unchanged, schema, options)
 
 
 def _open_frame(

@@ -49,10 +49,8 @@ class SpooledRows:
     """
 
     sha256: str
-    place: str
     _blocks: ParquetBlocks
     _file: StoredParquet
-    _folder: PrivateFolder
 
     @classmethod
     def of(cls, database: Database, coder: ColumnCoder, memory: int, say: Callable[[int], None]) -> SpooledRows:
@@ -73,7 +71,8 @@ class SpooledRows:
             if not n_rows:
                 raise no_rows(database)
             sha256 = _sha256(path, rows.schema, memory, database.place)
-            spooled = cls(sha256, database.place, ParquetBlocks.of(path, database.place), StoredParquet.of(path), folder)
+            blocks = ParquetBlocks.of(path, database.place)
+            spooled = cls(sha256, blocks, StoredParquet.of(path))
         except BaseException:
             folder.remove()
             raise

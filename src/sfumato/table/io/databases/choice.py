@@ -58,8 +58,8 @@ def quoted(*parts: str) -> str:
 
     Examples
     --------
-    >>> quoted("public", 'odd "name"')
-    '"public"."odd ""name""\"'
+    >>> quoted("public", 'an "odd" name')
+    '"public"."an ""odd"" name"'
     """
     return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
 

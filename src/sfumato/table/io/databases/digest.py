@@ -107,7 +107,7 @@ class SortedDigest:
             for chunk in column.chunks:
                 if pa.types.is_string(chunk.type):
                     sizes.update(pc.fill_null(pc.binary_length(chunk), -1).to_numpy().astype("<i8"))
-                    content.update(_bytes_of(chunk)[1])
+                    content.update(_bytes_of(chunk)[1].data)
                 else:
                     sizes.update(chunk.is_valid().to_numpy(zero_copy_only=False).astype(np.uint8))
                     content.update(pc.fill_null(chunk, 0).to_numpy().astype("<i8"))
@@ -164,7 +164,7 @@ def _whole(cells: pa.Array) -> pa.Array:
 def _bits(cells: pa.Array) -> _Keys:
     """Give 64 bits of every cell, of a text those of a polynomial of its bytes."""
     if not pa.types.is_string(cells.type):
-        bits = pc.fill_null(cells, 0).to_numpy().view(np.uint64)
+        bits: _Keys = pc.fill_null(cells, 0).to_numpy().view(np.uint64)
     else:
         bits = _polynomials(*_bytes_of(cells))
     if cells.null_count:
@@ -178,7 +178,8 @@ def _polynomials(sizes: NDArray[np.int64], content: NDArray[np.uint8]) -> _Keys:
     places = np.arange(len(content)) - np.repeat(starts, sizes)
     terms = np.append((content.astype(np.uint64) + np.uint64(1)) * powers[places], np.uint64(0))
     sums = np.add.reduceat(terms, starts) if len(starts) else np.zeros(0, dtype=np.uint64)
-    return np.where(sizes > 0, sums, np.uint64(0))
+    found: _Keys = np.where(sizes > 0, sums, np.uint64(0))
+    return found
 
 
 def _bytes_of(texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:

@@ -6,7 +6,7 @@ Both are opened to be read only, run one statement, and may touch no other file.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,9 @@ _WRONG_QUERY = "cannot run the query: a name, a type or its form is wrong"
 
 # SQLite: the type of a value is its own, not its column's. So a pass over the result finds which types a column holds.
 
-_SQLITE_TABLES = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+_SQLITE_TABLES = """
+SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND substr(name, 1, 7) <> 'sqlite_' ORDER BY 1
+"""
 _ALLOWED = (
     sqlite3.SQLITE_SELECT,
     sqlite3.SQLITE_READ,
@@ -46,8 +48,10 @@ def sqlite_rows(database: Database, may_mix: Callable[[str], bool]) -> AbstractC
 
     def work(hand: Hand) -> None:
         place = f"file:{quote(str(Path(database.path or '').absolute()))}?mode=ro"
-        with closing(sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False)) as connection:
-            hand.cancel = connection.interrupt
+        with (
+            closing(sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False)) as connection,
+            hand.cancelled_by(connection.interrupt),
+        ):
             connection.execute("PRAGMA query_only = ON")
             connection.execute("BEGIN")  # both passes see the same rows
             sql = database.query
@@ -131,6 +135,7 @@ _SQLITE_SENTENCES = {
     "SQLITE_NOTADB": ("is encrypted, or damaged", "open it with the program that wrote it, and copy it from there"),
     "SQLITE_CORRUPT": ("is damaged", "restore it from a backup"),
     "SQLITE_READONLY": ("may only be read, and the query would write", "give a SELECT statement"),
+    "SQLITE_SCHEMA": ("may only be read, and the query would do more", "give a SELECT statement"),
     "SQLITE_AUTH": ("may only be read, and the query would do more", "give a SELECT statement"),
     "SQLITE_ERROR": (_WRONG_QUERY, "try the query in the program sqlite3 to see what"),
 }
@@ -157,9 +162,9 @@ UNION ALL SELECT schema_name, view_name FROM duckdb_views() WHERE NOT internal O
 """
 
 
-def duckdb_rows(database: Database, spill: Path | None = None, memory: int | None = None) -> (
-    AbstractContextManager[QueryRows]
-):
+def duckdb_rows(
+    database: Database, spill: Path | None = None, memory: int | None = None
+) -> AbstractContextManager[QueryRows]:
     """Run a query, or read a table, of a DuckDB file.
 
     Parameters
@@ -179,8 +184,10 @@ def duckdb_rows(database: Database, spill: Path | None = None, memory: int | Non
     def work(hand: Hand) -> None:
         import duckdb
 
-        with duckdb.connect(str(database.path), read_only=True, config=config) as connection:
-            hand.cancel = connection.interrupt
+        with (
+            duckdb.connect(str(database.path), read_only=True, config=config) as connection,
+            hand.cancelled_by(connection.interrupt),
+        ):
             connection.execute("SET enable_progress_bar = false")
             connection.execute("SET lock_configuration = true")
             sql = database.query
@@ -193,14 +200,10 @@ def duckdb_rows(database: Database, spill: Path | None = None, memory: int | Non
             read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # the second: DuckDB 1
             with read(BLOCK_ROWS) as reader:
                 hand.give(reader.schema)
-                for batch in _batches(reader):
+                for batch in reader:
                     hand.give(batch)
 
     return running(work, lambda error: _duckdb_explained(error, database.place), database.place)
-
-
-def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    yield from reader
 
 
 def _only_select(connection: Any, sql: str, place: str) -> str:

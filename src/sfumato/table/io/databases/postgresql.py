@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import threading
-from contextlib import AbstractContextManager, closing
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from typing import Any
 
 import pyarrow as pa
@@ -80,7 +81,8 @@ def server_rows(database: Database) -> AbstractContextManager[QueryRows]:
             connection.set_autocommit(False)
             try:
                 for prepared in (_READ_ONLY, _SILENT, *_limits()):
-                    _run(connection, prepared, hand).close()
+                    with _run(connection, prepared, hand):
+                        pass
                 sql = database.query
                 if sql is None:
                     with _run(connection, _TABLES, hand) as tables:
@@ -91,14 +93,10 @@ def server_rows(database: Database) -> AbstractContextManager[QueryRows]:
                     for batch in reader:
                         hand.give(batch)
             finally:
-                hand.cancel = _nothing
-                connection.rollback()
+                with suppress(Exception):  # the server ends the transaction of a connection that is lost
+                    connection.rollback()
 
     return running(work, lambda error: _explained(error, database.place, is_connected.is_set()), database.place)
-
-
-def _nothing() -> None:
-    """Cancel nothing."""
 
 
 def _driver() -> Any:
@@ -118,36 +116,19 @@ def _connection(opened: Any) -> Any:
     return adbc_driver_manager.AdbcConnection(opened)
 
 
-class _Reader:
-    """Result of a statement, which is closed with it."""
-
-    def __init__(self, statement: Any, reader: pa.RecordBatchReader) -> None:
-        self._statement, self._reader = statement, reader
-
-    def __enter__(self) -> pa.RecordBatchReader:
-        return self._reader
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close both."""
-        self._reader.close()
-        self._statement.close()
-
-
-def _run(connection: Any, sql: str, hand: Hand) -> _Reader:
+@contextmanager
+def _run(connection: Any, sql: str, hand: Hand) -> Iterator[pa.RecordBatchReader]:
+    """Run a statement, which can be cancelled meanwhile, and give its rows."""
     import adbc_driver_manager
 
-    statement = adbc_driver_manager.AdbcStatement(connection)
-    try:
-        hand.cancel = statement.cancel
+    with (
+        closing(adbc_driver_manager.AdbcStatement(connection)) as statement,
+        hand.cancelled_by(statement.cancel),
+    ):
         statement.set_sql_query(sql)
         handle, _ = statement.execute_query()
-        return _Reader(statement, pa.RecordBatchReader.from_stream(handle))
-    except BaseException:
-        statement.close()
-        raise
+        with pa.RecordBatchReader.from_stream(handle) as reader:
+            yield reader
 
 
 def _as_rows(sql: str) -> str:
@@ -170,7 +151,7 @@ def _listed(tables: pa.Table) -> list[tuple[tuple[str, ...], bool]]:
 
 
 def _with_defaults(address: str) -> str:
-    """Add what libpq would take from the environment if it were there: a time limit and a name for the server's list."""
+    """Add what the environment does not say: a time limit, and a name for the server's list."""
     added = []
     if "connect_timeout=" not in address and "PGCONNECT_TIMEOUT" not in os.environ:
         added.append(f"connect_timeout={_CONNECT_SECONDS}")

@@ -51,7 +51,8 @@ def opened_rows(
 
 def parse_rows(database: Database, coder: ColumnCoder) -> tuple[Parsed, str]:
     """Read all rows into memory; gives them, and their hash."""
-    batches, keyed = [], []
+    batches: list[pa.RecordBatch] = []
+    keyed: list[pa.RecordBatch] = []
     with opened_rows(database, coder) as rows:
         for batch in rows.batches:  # the next ones arrive meanwhile
             batches.append(batch)

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -24,31 +24,40 @@ SETTING = "SFUMATO_QUERY_SECONDS"
 _MOST_SECONDS = 3600
 _WAITING = 2
 _GRACE_SECONDS = 10.0
+_LOOKS_SECONDS = 0.2
 
 
 class StoppedError(Exception):
     """Nobody takes batches any more."""
 
 
-@dataclass(repr=False)
 class Hand:
-    """What the thread of a query gives its batches to.
+    """What the thread of a query gives its batches to."""
 
-    Parameters
-    ----------
-    cancel : callable
-        Stops the query that is under way, from another thread; set by the driver as soon as there is one.
-    """
+    def __init__(self) -> None:
+        self._given: queue.Queue[Any] = queue.Queue(_WAITING)
+        self._is_over = threading.Event()
+        self._cancel: Callable[[], None] | None = None
+        self._lock = threading.Lock()  # a query is not closed while it is being cancelled
 
-    cancel: Callable[[], None] = lambda: None
-    _given: queue.Queue[Any] = field(default_factory=lambda: queue.Queue(_WAITING))
-    _is_over: threading.Event = field(default_factory=threading.Event)
+    @contextmanager
+    def cancelled_by(self, cancel: Callable[[], None]) -> Iterator[None]:
+        """Say how what the block does is stopped from another thread."""
+        with self._lock:
+            if self._is_over.is_set():
+                raise StoppedError
+            self._cancel = cancel
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._cancel = None
 
     def give(self, thing: pa.Schema | pa.RecordBatch | BaseException | None) -> None:
         """Hand over the schema, then batches, and ``None`` or an error at the end."""
         while not self._is_over.is_set():
             with suppress(queue.Full):
-                self._given.put(thing, timeout=0.2)
+                self._given.put(thing, timeout=_LOOKS_SECONDS)
                 return
         raise StoppedError
 
@@ -59,8 +68,9 @@ class Hand:
     def stop(self) -> None:
         """Take nothing more, and cancel what is under way."""
         self._is_over.set()
-        with suppress(Exception):
-            self.cancel()
+        with self._lock, suppress(Exception):
+            if self._cancel is not None:
+                self._cancel()
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,17 +132,27 @@ def running(
             raise (thing if isinstance(thing, SfumatoError | MemoryError) else explained(thing)) from None
         return thing
 
+    is_whole = False
+
     def batches() -> Iterator[pa.RecordBatch]:
+        nonlocal is_whole
         while (batch := taken()) is not None:
             yield batch
+        is_whole = True
 
-    thread = threading.Thread(target=worked, name="sfumato query", daemon=True)
-    thread.start()
+    thread = _started(worked)
     try:
         yield QueryRows(taken(), batches())
     finally:
-        hand.stop()
+        if not is_whole:
+            _started(hand.stop).join(_GRACE_SECONDS)  # a server that does not answer keeps nobody waiting
         thread.join(_GRACE_SECONDS)  # one that still waits for a connection dies with the process
+
+
+def _started(work: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=work, name="sfumato query", daemon=True)
+    thread.start()
+    return thread
 
 
 def too_slow(place: str) -> InputError:
