@@ -76,13 +76,9 @@ def running_server() -> Iterator[Server]:
     folder = Path(tempfile.mkdtemp(prefix="sfumato-tests-pg-", dir="/tmp"))  # short: the path of a socket is
     try:
         user = _owner(folder)
-        _call(
-            [programs / "initdb", "--no-sync", "--no-instructions", "--encoding=UTF8", "--locale=C"]
-            + [f"--username={USER}", f"--pwfile={_password_file(folder)}", "--auth=scram-sha-256"]
-            + [f"--pgdata={folder / 'data'}"],
-            user,
-            folder,
-        )
+        own = ["--no-sync", "--no-instructions", "--encoding=UTF8", "--locale=C", "--auth=scram-sha-256"]
+        named = [f"--username={USER}", f"--pwfile={_password_file(folder)}", f"--pgdata={folder / 'data'}"]
+        _call([programs / "initdb", *own, *named], user, folder)
         server = _started(programs, folder, user)
         try:
             yield server
@@ -129,19 +125,8 @@ def _started(programs: Path, folder: Path, user: pwd.struct_passwd | None) -> Se
             port = free.getsockname()[1]
         options = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
         options += f" -c unix_socket_directories={folder} -p {port}"
-        start = [
-            programs / "pg_ctl",
-            "start",
-            "-w",
-            "-t",
-            "120",
-            "-D",
-            folder / "data",
-            "-l",
-            folder / "log",
-            "-o",
-            options,
-        ]
+        where = ["-D", folder / "data", "-l", folder / "log"]
+        start = [programs / "pg_ctl", "start", "-w", "-t", "120", *where, "-o", options]
         if _call(start, user, folder, must=False):
             return Server(port, folder)
     pytest.fail(f"the server did not start: {(folder / 'log').read_text()[-500:]}")

@@ -303,11 +303,14 @@ def _refuse_other_formats(path: str, options: ReadOptions) -> None:
     """Refuse what is no Parquet by its name, before a cluster is asked."""
     from sfumato.errors import InvalidParameterError
     from sfumato.table.io.databases.address import is_address
+    from sfumato.table.io.foreign import refuse_address
     from sfumato.table.io.formats import format_of
     from sfumato.table.io.read import named_database
 
     if is_address(path):
-        named_database(path, options)  # refuses an address with credentials, which would be shown below
+        named_database(path, options)
+    else:
+        refuse_address(path)  # which, like the line above, shows no credentials
     found = options.format or ("parquet" if Path(path).is_dir() else format_of(path))
     if found != "parquet" or path == "-":
         allowed = "a Parquet file, or a folder of Parquet files, that driver and workers see under the same path"

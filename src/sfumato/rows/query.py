@@ -111,9 +111,7 @@ def _written(rows: QueryRows, path: Path, memory: int, place: str, say: Callable
                     say(n_rows)
             if waiting:
                 writer.write_table(pa.Table.from_batches(waiting, rows.schema))
-    except (OSError, pa.ArrowException) as error:
-        if isinstance(error, InputError):
-            raise
+    except (OSError, pa.ArrowException):
         problem = "its rows cannot be kept in the temporary folder"
         raise InputError(problem, path=place, hint="free disk space there, or set TMPDIR to another folder") from None
     return n_rows

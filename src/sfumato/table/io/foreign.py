@@ -27,7 +27,8 @@ _IN_PYTHON = "or give the frame itself to sfumato in Python"
 class _Foreign:
     """A kind of file that is known by sight: what it is, its suffixes, its first bytes, and the way out.
 
-    With ``is_text`` the first bytes could also begin a text of another kind, if somebody says so.
+    With ``is_text`` the first bytes could also begin a text of another kind, if somebody says so. With a ``format`` it
+    can be read when its name, or somebody, says that it is of this one.
     """
 
     what: str
@@ -35,6 +36,7 @@ class _Foreign:
     is_it: Callable[[bytes], bool]
     way_out: str
     is_text: bool = False
+    format: str = ""
 
 
 def _starts(*marks: bytes) -> Callable[[bytes], bool]:
@@ -87,12 +89,14 @@ _FOREIGN = (
         (".sqlite", ".sqlite3", ".db", ".db3"),
         _starts(b"SQLite format 3\0"),
         "name its format, sqlite, or write a table of it to CSV with the program sqlite3",
+        format="sqlite",
     ),
     _Foreign(
         "a DuckDB database",
         (".duckdb", ".ddb"),
         lambda head: head[8:12] == b"DUCK",
         "name its format, duckdb, or write a table of it to Parquet: COPY NAME TO 'data.parquet'",
+        format="duckdb",
     ),
     _Foreign(
         "JSON",
@@ -227,5 +231,8 @@ def refuse_foreign_bytes(head: bytes, name: str, *, is_declared: bool = False) -
 
 
 def _refuse(kind: _Foreign, name: str) -> NoReturn:
+    if kind.format:
+        problem = f"is {kind.what}, which its name does not say"
+        raise InputError(problem, path=name, hint=kind.way_out, remedy=("format",))
     problem = f"is {kind.what}, which this version cannot read"
     raise InputError(problem, path=name, hint=kind.way_out)

@@ -69,13 +69,14 @@ def server_rows(database: Database) -> AbstractContextManager[QueryRows]:
         Without the driver.
     """
     driver = _driver()
+    import adbc_driver_manager
 
     is_connected = threading.Event()
 
     def work(hand: Hand) -> None:
         with (
-            closing(driver.connect(_with_defaults(database.place))) as opened,
-            closing(_connection(opened)) as connection,
+            driver.connect(_with_defaults(database.place)) as opened,
+            adbc_driver_manager.AdbcConnection(opened) as connection,
         ):
             is_connected.set()
             connection.set_autocommit(False)
@@ -104,16 +105,9 @@ def _driver() -> Any:
         import adbc_driver_postgresql
     except ImportError:
         hint, allowed = "pip install 'sfumato[io]'", "one with the extra 'io'"
-        raise InvalidParameterError(
-            "the installation", "but it lacks adbc-driver-postgresql", allowed=allowed, hint=hint
-        ) from None
+        problem = "but it lacks adbc-driver-postgresql"
+        raise InvalidParameterError("the installation", problem, allowed=allowed, hint=hint) from None
     return adbc_driver_postgresql
-
-
-def _connection(opened: Any) -> Any:
-    import adbc_driver_manager
-
-    return adbc_driver_manager.AdbcConnection(opened)
 
 
 @contextmanager
@@ -121,14 +115,20 @@ def _run(connection: Any, sql: str, hand: Hand) -> Iterator[pa.RecordBatchReader
     """Run a statement, which can be cancelled meanwhile, and give its rows."""
     import adbc_driver_manager
 
-    with (
-        closing(adbc_driver_manager.AdbcStatement(connection)) as statement,
-        hand.cancelled_by(statement.cancel),
-    ):
+    with adbc_driver_manager.AdbcStatement(connection) as statement, hand.cancelled_by(statement.cancel):
         statement.set_sql_query(sql)
         handle, _ = statement.execute_query()
-        with pa.RecordBatchReader.from_stream(handle) as reader:
+        with closing(_reader(handle)) as reader:
             yield reader
+
+
+def _reader(handle: Any) -> pa.RecordBatchReader:
+    """Read batches by the manager's own reader, where there is one: pyarrow's forgets the SQLSTATE of an error."""
+    try:
+        from adbc_driver_manager._reader import AdbcRecordBatchReader
+    except ImportError:
+        return pa.RecordBatchReader.from_stream(handle)
+    return AdbcRecordBatchReader._import_from_c(handle.address)
 
 
 def _as_rows(sql: str) -> str:

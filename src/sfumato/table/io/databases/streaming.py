@@ -129,7 +129,8 @@ def running(
         except queue.Empty:
             raise too_slow(place) from None
         if isinstance(thing, BaseException):
-            raise (thing if isinstance(thing, SfumatoError | MemoryError) else explained(thing)) from None
+            is_ours = isinstance(thing, SfumatoError | MemoryError | KeyboardInterrupt)
+            raise (thing if is_ours else explained(thing)) from None
         return thing
 
     is_whole = False
