@@ -126,6 +126,7 @@ def command(
     Examples:
       sfumato audit release.csv --manifest release.csv.manifest.json --original admissions.csv
       sfumato audit release.csv --manifest release.csv.manifest.json --project sfumato.toml
+      sfumato audit release.csv --manifest release.csv.manifest.json --original people.db --query 'select …'
       sfumato audit release.csv --manifest release.csv.manifest.json --accept original,roles
       sfumato audit release.csv --manifest release.csv.manifest.json --original admissions.csv --key release.key
       sfumato audit 2026.csv --manifest 2026.csv.manifest.json --project sfumato.toml --with 2025.csv.manifest.json

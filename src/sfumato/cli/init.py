@@ -47,6 +47,7 @@ def command(data: str | None, output: str, force: bool, update: bool, **settings
     Examples:
       sfumato init admissions.csv
       sfumato init adult.csv --target salary --sensitive occupation --missing "?"
+      sfumato init postgresql://host/db --table visits
       sfumato init --update
     """
     if update:

@@ -124,6 +124,9 @@ def command(
     For differential privacy (laplace-dp, exponential-dp) nothing is guessed from the rows: give --target and
     --quasi-identifiers. Other columns are never released, and incomplete rows stay.
 
+    DATA is a file, or a database: postgresql://host/database (user and password in PGUSER and PGPASSWORD, never in the
+    address), an SQLite or a DuckDB file. --table or --query says which rows.
+
     With --memory the table is never held in memory: its distinct combinations of quasi-identifiers are counted, and the
     release is written in one pass over the file. Only mechanisms that need no more than these counts can do that.
 
@@ -149,6 +152,8 @@ def command(
       sfumato release survey.csv -m mondrian --population-table register.csv -p k_map=5 -k 1 -o release.csv
       sfumato release mail.svm --attacker-knows ones -o mail-release.csv
       sfumato release admissions.csv -m global-recoding --hierarchy age=age.csv -o release.csv
+      sfumato release people.db --table visits --target readmitted -o release.csv
+      sfumato release postgresql://host/db --query 'select age, sex, y from visits' --target y -o release.csv
       sfumato release large.parquet -m global-recoding --identifiers id --memory 1GB -o release.parquet
       sfumato release large.parquet -m global-recoding --engine spark://node1:7077 -o release.parquet
     """

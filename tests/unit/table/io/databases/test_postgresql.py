@@ -380,6 +380,9 @@ def test_release_audit_and_report_of_a_query(base, tmp_path, monkeypatch, capfd,
     assert run([*audit, "--query", "select age + 1 as age, sex, town, y from people"]) == 5
     report = ["report", "out.csv", "--original", base.address, *asks, *roles, "-o", "report.html", "--quick"]
     assert run(report) == 0
+    assert "QUERY stands for the query" in Path("report.html").read_text()
+    assert run([*report[:-3], "-o", "external.html", "--quick", "--external"]) == 0
+    assert "127.0.0.1" not in Path("external.html").read_text()
     seen = everything(capfd, caplog, tmp_path)
     assert "SECRET-VALUE" not in seen
     assert PASSWORD not in seen
