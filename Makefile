@@ -36,6 +36,7 @@ tests quick: export OPENBLAS_NUM_THREADS := 1
 
 tests: $(DEV)
 	tests/install_chromium.sh
+	tests/install_postgresql.sh
 	# Spark's tests, one process and one session, wait much: they run beside the others, and are shown after them.
 	# Without Java they say that they did not run. Of the others many wait for a process or a time limit of their own:
 	# three workers keep two cores busy.

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from example_counts import ALL_EXAMPLES
+from postgresql_server import PASSWORD, USER, Server, running_server
 
 settings.register_profile("dev", max_examples=ALL_EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
@@ -40,3 +41,21 @@ def hears_ctrl_c() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[Server]:
+    """Real PostgreSQL server of this process, started by the first test that needs it."""
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture
+def postgresql(postgresql_server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """Server to which the environment holds the credentials, as users have them."""
+    for name in list(os.environ):
+        if name.startswith("PG"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("PGUSER", USER)
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    return postgresql_server

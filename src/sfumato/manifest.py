@@ -10,7 +10,6 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from sfumato.counting.unique_rows import n_unique_rows
@@ -272,7 +271,7 @@ def draft_manifest(
     source, kept = companions.source, companions.person_rows
     return Manifest(
         input={
-            "name": Path(source.name).name if source else "<memory>",
+            "name": source.public_name if source else "<memory>",
             "commitment": None,
             "format": source.format if source else "memory",
             "rows": original.n_rows + companions.n_incomplete_dropped + (kept.n_dropped if kept else 0),

@@ -487,7 +487,7 @@ def _read(
         click.echo("note: without a manifest every released cell is taken as a value", err=True)
         options = replace(options, mixed_as_text=True)
         original, _ = apply_roles(read_table(original_path, options=options), roles, quasi_identifiers_as_given=True)
-        released = read_table(released_path, options=options)
+        released = read_table(released_path, options=options.of_files())
         return original, with_given_roles(released, _shared(_roles_of(original), released)), None
     manifest, _ = read_manifest(Path(manifest_path))
     has_own = any(role.is_one_of([Role.QUASI_IDENTIFIER]) for role in roles.values())

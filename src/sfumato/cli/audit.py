@@ -128,6 +128,7 @@ def command(
     Examples:
       sfumato audit release.csv --manifest release.csv.manifest.json --original admissions.csv
       sfumato audit release.csv --manifest release.csv.manifest.json --project sfumato.toml
+      sfumato audit release.csv --manifest release.csv.manifest.json --original people.db --query 'select …'
       sfumato audit release.csv --manifest release.csv.manifest.json --accept original,roles
       sfumato audit release.csv --manifest release.csv.manifest.json --original admissions.csv --key release.key
       sfumato audit 2026.csv --manifest 2026.csv.manifest.json --project sfumato.toml --with 2025.csv.manifest.json
@@ -237,7 +238,7 @@ def _check_there(table: str, manifest_path: str | None, original: str | None, pr
 def _read_population(path: str, options: ReadOptions) -> AnyTable:
     from sfumato.publishing.reaudit import read_original
 
-    return read_original(path, options)
+    return read_original(path, options.of_files())
 
 
 def _beside_population(path: str, manifest_path: Path, population: AnyTable) -> dict[str, dict[str, Any]]:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 DEFAULT_MEMORY = "1GB"
 FEW_ROWS = 5_000_000
 """Below, the time that a cluster takes to start and to talk is more than all work on one machine."""
-MEMORY_HELP = "Work out of core in about this much memory, such as 1GB (CSV, Parquet)."
+MEMORY_HELP = "Work out of core in about this much memory, such as 1GB (CSV, Parquet, databases)."
 ENGINE_HELP = "Work on a Spark cluster, spark://host:port (Parquet); --memory then limits the driver (default 1GB)."
 
 
@@ -242,7 +242,7 @@ class OnCluster(Home):
         original, project, options = asked.original, asked.project, asked.options
         _refuse_other_formats(asked.path, replace(options, format=None))
         if project is not None:
-            _refuse_other_formats(str(project.data_path), project.options)
+            _refuse_other_formats(str(project.data), project.options)
         if original is not None:
             _refuse_other_formats(original, options)
         read_manifest(asked.manifest_path)
@@ -305,8 +305,15 @@ class _Cluster(Rows):
 def _refuse_other_formats(path: str, options: ReadOptions) -> None:
     """Refuse what is no Parquet by its name, before a cluster is asked."""
     from sfumato.errors import InvalidParameterError
+    from sfumato.table.io.databases.address import is_address
+    from sfumato.table.io.foreign import refuse_address
     from sfumato.table.io.formats import format_of
+    from sfumato.table.io.read import named_database
 
+    if is_address(path):
+        named_database(path, options)
+    else:
+        refuse_address(path)  # which, like the line above, shows no credentials
     found = options.format or ("parquet" if Path(path).is_dir() else format_of(path))
     if found != "parquet" or path == "-":
         allowed = "a Parquet file, or a folder of Parquet files, that driver and workers see under the same path"
@@ -423,7 +430,7 @@ def _order(data: str | None, project_path: Path, settings: dict[str, Any]) -> Or
     if data is None:
         project = project_with_flags(project_path, settings)
         mechanism = build_mechanism(str(project.mechanism), project.parameters)
-        return Order(str(project.data_path), mechanism, project.output, project.options, {}, project)
+        return Order(str(project.data), mechanism, project.output, project.options, {}, project)
     options, roles, confirmed = read_options(settings), given_roles(settings), confirmed_columns(settings)
     name = settings["mechanism"] or DEFAULT_MECHANISM
     mechanism = build_mechanism(name, merged_parameters(name, {}, settings))
@@ -458,7 +465,7 @@ def _say_of_persons(original: OutlinedTable, memory: Memory) -> None:
 
 def opened_project(rows: Rows, project: Project) -> OutlinedTable:
     """Open the table of a project as the project describes it."""
-    return project.opened_by(lambda schema: rows.open(project.data_path, schema, project.options))
+    return project.opened_by(lambda schema: rows.open(project.data, schema, project.options))
 
 
 def _guessed(

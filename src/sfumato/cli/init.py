@@ -75,6 +75,7 @@ def command(
       sfumato init admissions.csv
       sfumato init adult.csv --target salary --sensitive occupation --missing "?"
       sfumato init visits.csv --date-format admitted=MM/DD/YYYY --number-format "price=1.234,56 €"
+      sfumato init postgresql://host/db --table visits
       sfumato init --update
       sfumato init 2026.csv --from sfumato.toml -o 2026.toml
     """

@@ -61,7 +61,7 @@ def _tidy_up() -> None:
     from sfumato.private_folders import remove_leftovers
 
     with contextlib.suppress(OSError, MemoryError):
-        for purpose in ("count", "audit"):
+        for purpose in ("count", "audit", "query"):
             remove_leftovers(Path(tempfile.gettempdir()), purpose)
 
 

@@ -27,7 +27,8 @@ _READING = (
     click.option(
         "--format",
         "format_",
-        help="csv, tsv, parquet, excel, arff, libsvm, jsonl, sav, dta, sas7bdat or xpt. Default: from the file name.",
+        help="csv, tsv, parquet, excel, arff, libsvm, jsonl, sav, dta, sas7bdat, xpt, sqlite or duckdb. "
+        "Default: from the name.",
     ),
     click.option("--delimiter", help="Column delimiter of a text file. Default: detected."),
     click.option(
@@ -43,6 +44,8 @@ _READING = (
         metavar="N",
         help="Skip the first N lines of a text file, or rows of a sheet (a title above the header).",
     ),
+    click.option("--table", "table_name", metavar="NAME", help="Table of a database; required if it has several."),
+    click.option("--query", metavar="SQL", help="SELECT statement of a database, instead of --table."),
     click.option(
         "--missing", multiple=True, help="Text that means 'missing'; repeat for several. Default: empty, ?, NA, …"
     ),
@@ -118,11 +121,15 @@ def check_data_there(path: str) -> None:
     Raises
     ------
     InputError
-        If nothing is there, or it is an address.
+        If nothing is there, or it is an address of what cannot be read, or one with credentials.
     """
     from sfumato.table.io.bytes import require_something_at
+    from sfumato.table.io.databases.address import database_of, is_address
     from sfumato.table.io.foreign import refuse_address
 
+    if is_address(path):
+        database_of(path)
+        return
     refuse_address(path)
     require_something_at(path)
 
@@ -154,6 +161,8 @@ def read_options(settings: dict[str, Any]) -> ReadOptions:
         header=not settings.pop("no_header"),
         sheet=settings.pop("sheet"),
         skip_rows=settings.pop("skip_rows"),
+        table=settings.pop("table_name"),
+        query=settings.pop("query"),
         missing=tuple(settings.pop("missing")) or DEFAULT_MISSING_TOKENS,
         complete_rows_only=settings.pop("drop_incomplete"),
         one_row_per_person=settings.pop("one_row_per_person", None),

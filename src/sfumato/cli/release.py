@@ -140,6 +140,9 @@ def command(
     For differential privacy (laplace-dp, exponential-dp) nothing is guessed from the rows: give --target and
     --quasi-identifiers. Other columns are never released, and incomplete rows stay.
 
+    DATA is a file, or a database: postgresql://host/database (user and password in PGUSER and PGPASSWORD, never in the
+    address), an SQLite or a DuckDB file. --table or --query says which rows.
+
     With --memory the table is never held in memory: its distinct combinations of quasi-identifiers are counted, and the
     release is written in one pass over the file. Only mechanisms that need no more than these counts can do that.
 
@@ -185,6 +188,8 @@ def command(
       sfumato release people.csv --prepare born=age_at:2026-01-01,top:90 --prepare postcode=keep_first:2 -o release.csv
       sfumato release admissions.csv --escape-formulas -o release.csv
       sfumato release admissions.csv -m global-recoding --hierarchy age=age.csv -o release.csv
+      sfumato release people.db --table visits --target readmitted -o release.csv
+      sfumato release postgresql://host/db --query 'select age, sex, y from visits' --target y -o release.csv
       sfumato release large.parquet -m global-recoding --identifiers id --memory 1GB -o release.parquet
       sfumato release large.parquet -m global-recoding --engine spark://node1:7077 -o release.parquet
     """
@@ -421,7 +426,7 @@ def _with_population(mechanism: Mechanism, path: str | None, options: ReadOption
     from sfumato.publishing.reaudit import read_original
 
     check_data_there(path)
-    return mechanism.with_population(Population.of(read_original(path, options)))
+    return mechanism.with_population(Population.of(read_original(path, options.of_files())))
 
 
 def _from_project(
@@ -441,7 +446,7 @@ def _from_project(
                 project, mechanism=mechanism, is_published=is_published, ledger=ledger, progress=progress
             )
 
-    source = Source(str(project.data_path), "")
+    source = Source(str(project.data), "")
     return Order(str(project.mechanism), mechanism, project.output, source, make)
 
 

@@ -91,7 +91,7 @@ def command(released: str, manifest_path: str | None, output: str, **settings: A
     release = Release(beside or table, manifest)
     key = key_of_release(where, project=settings["project"])
     register = settings["population_table"]
-    population = None if register is None else read_original(register, options)
+    population = None if register is None else read_original(register, options.of_files())
     audit = audit_published(
         released, where, original=found.audited, key=key, population=population, check_roles=found.declared
     )
@@ -184,6 +184,8 @@ def _as_options(options: ReadOptions) -> tuple[str, ...]:
         "--delimiter": options.delimiter,
         "--encoding": options.encoding,
         "--sheet": options.sheet,
+        "--table": options.table,
+        "--query": None if options.query is None else "QUERY",  # which may hold values
         "--skip-rows": str(options.skip_rows) if options.skip_rows else None,
     }
     flags = [part for flag, value in given.items() if value is not None for part in (flag, value)]

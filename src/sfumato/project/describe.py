@@ -18,7 +18,8 @@ from sfumato.project.file import Project, load_project, toml_text
 from sfumato.schema import PROJECT_NAME, Column, Kind, Role
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source
-from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, check_formats, read_table
+from sfumato.table.io.databases.address import is_address
+from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, check_formats, named_database, read_table
 from sfumato.table.io.write import write_table
 from sfumato.table.reading.columns import format_key
 from sfumato.table.roles import ColumnGuess, describe_columns
@@ -70,7 +71,8 @@ def describe_data(
     guesses = tuple(describe_columns(table, overrides=roles))
     if table.source is None:
         raise AssertionError
-    source = replace(table.source, name=_relative(Path(data), folder))
+    name, options = _named(data, folder, options)
+    source = replace(table.source, name=name)
     if isinstance(table, BinaryTable):
         listed = [guess for guess in guesses if guess.column.name in table.companions.schema]
         text = project_text(listed, source, options, default_role=Role.QUASI_IDENTIFIER)
@@ -90,7 +92,8 @@ def describe_to_project(
     """Write the project file of a data file, as :func:`describe_data` describes it."""
     target = Path(target)
     check_writable(target, force=force)
-    if target.exists() and Path(data).exists() and target.samefile(data):
+    file = getattr(named_database(data, options), "path", None) or Path(data)
+    if target.exists() and file.exists() and target.samefile(file):
         problem = "is the input, which is never overwritten"
         raise OutputError(problem, path=target, hint="name another project file")
     described = describe_data(data, target.parent, options=options, roles=roles)
@@ -139,8 +142,7 @@ def update_project(
         Roles to change. A new target makes the former one a quasi-identifier.
     """
     project = load_project(path)
-    data_path = project.data_path if data is None else Path(data)
-    table = read_table(data_path, options=replace(project.options, mixed_as_text=True))
+    table = read_table(project.data if data is None else data, options=replace(project.options, mixed_as_text=True))
     plain = table.coded_part
     listed, given = {column.name: column for column in project.columns}, dict(roles or {})
     known = {name: column.role for name, column in listed.items() if name in plain.schema}
@@ -164,7 +166,7 @@ def update_project(
         reasons={g.column.name: f"{g.reason}{_doubt(g.column)}" for g in new},
         gone=dict.fromkeys(gone, "no longer in the data"),
         data_sha256=None if table.source is None else table.source.sha256,
-        data_path=None if data is None else _relative(data_path, project.path.parent),
+        data_path=None if data is None else _named(data, project.path.parent, project.options)[0],
         former_target=Role.QUASI_IDENTIFIER,
     )
     return Updated(edit_project(path, changes), table.n_rows, new, gone, unfit)
@@ -216,6 +218,16 @@ def roles_lacking(columns: Iterable[Column]) -> tuple[Role, ...]:
     """Roles that no column has and that releases need: a target to serve, and quasi-identifiers to release."""
     found = {part for column in columns for part in column.role.parts}
     return tuple(role for role in (Role.TARGET, Role.QUASI_IDENTIFIER) if role not in found)
+
+
+def _named(data: str | Path, folder: Path, options: ReadOptions) -> tuple[str, ReadOptions]:
+    """Name data in a project file: by address on a server, by path everywhere else."""
+    found = named_database(data, options)
+    if found is None or not is_address(data):
+        return _relative(Path(data), folder), options
+    if found.path is None:
+        return found.place, options
+    return _relative(found.path, folder), replace(options, format=found.kind)
 
 
 def _relative(data: Path, folder: Path) -> str:
@@ -333,6 +345,8 @@ def _option_lines(options: ReadOptions) -> list[str]:
             ("delimiter", options.delimiter),
             ("encoding", options.encoding),
             ("sheet", options.sheet),
+            ("table", options.table),
+            ("query", options.query),
         )
         if value is not None
     ]

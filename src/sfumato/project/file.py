@@ -1,6 +1,7 @@
 """The project file: one TOML text that describes a table and a release, shared by command line, page and API.
 
-It holds column names, roles and settings, never a cell: the data is named by path and SHA-256.
+It holds column names, roles and settings, never a cell: the data is named by path and SHA-256, or by the address of a
+database without credentials.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from sfumato.progress import Progress
 from sfumato.rows.out_of_core import LargeTable, open_large
 from sfumato.schema import AS_TEXT, DEFAULT_MISSING_TOKENS, Column, Kind, Reading, Role, Schema
 from sfumato.table.coding import Source
+from sfumato.table.io.databases.address import database_of, is_address
 from sfumato.table.io.read import ReadOptions, check_covers, read_table
 from sfumato.table.persons import PersonRule
 from sfumato.table.preparing.declared import Preparation
@@ -52,6 +54,8 @@ _DATA_KEYS = {
     "encoding": str,
     "sheet": str,
     "skip_rows": int,
+    "table": str,
+    "query": str,
     "header": bool,
     "missing": list,
     "missing_rows": str,
@@ -88,7 +92,9 @@ class Project:
     Parameters
     ----------
     data_path : Path
-        Resolved against the folder of the project file.
+        Resolved against the folder of the project file; of a database on a server see ``data_address``.
+    data_address : str or None
+        Address of the server that the data are on, without credentials.
     default_role : Role or None
         Role of columns that are not listed; without it every column must be.
     binarize : mapping or None
@@ -127,13 +133,21 @@ class Project:
     escape_formulas: bool = False
     cells: str | None = None
     is_reused: bool = False
+    data_address: str | None = None
 
-    def for_data(self, path: str | Path) -> Project:
+    @property
+    def data(self) -> str | Path:
+        """What is read: the address of a database, or the path of a file."""
+        return self.data_address or self.data_path
+
+    def for_data(self, source: str | Path) -> Project:
         """Give the same description for another file, such as next year's: roles, kinds, mechanism and settings.
 
         Its output has to be named anew, so that it never replaces the release of the file before.
         """
-        return replace(self, data_path=Path(path), data_sha256=None, output=None, is_reused=True)
+        address = _address(self.path, {"path": str(source), "format": self.options.format})
+        path = Path(source) if address is None else self.path.parent / "no file"
+        return replace(self, data_path=path, data_address=address, data_sha256=None, output=None, is_reused=True)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -150,7 +164,7 @@ class Project:
 
     def read_unprepared(self) -> AnyTable:
         """Read the data as described, before anything is done to their columns."""
-        return self.opened_by(lambda schema: read_table(self.data_path, schema=schema, options=self.options))
+        return self.opened_by(lambda schema: read_table(self.data, schema=schema, options=self.options))
 
     def prepared(self, table: AnyTable, keys: PreparationKeys | None = None) -> AnyTable:
         """Prepare the columns of the data that were read."""
@@ -160,9 +174,7 @@ class Project:
     def open(self, memory: int, *, progress: Progress | None = None) -> LargeTable:
         """Open data that are larger than memory, as :meth:`read` reads them."""
         return self.opened_by(
-            lambda schema: open_large(
-                self.data_path, memory=memory, schema=schema, options=self.options, progress=progress
-            )
+            lambda schema: open_large(self.data, memory=memory, schema=schema, options=self.options, progress=progress)
         )
 
     def opened_by(self, opened: Callable[[Schema | None], Opened]) -> Opened:
@@ -200,9 +212,9 @@ class Project:
         if self.is_reused:
             self._check_columns(names)
         with self._explained():
-            check_covers(listed, tuple(names) if is_whole else (), tuple(names), where=str(self.data_path))
+            check_covers(listed, tuple(names) if is_whole else (), tuple(names), where=str(self.data))
         if self.data_sha256:
-            self._check_source(Source(str(self.data_path), sha256()))
+            self._check_source(Source(str(self.data), sha256()))
         return listed if is_whole else None
 
     @contextmanager
@@ -226,9 +238,10 @@ class Project:
 
     def _check_source(self, source: Source | None) -> None:
         if self.data_sha256 and source and source.sha256 != self.data_sha256:
+            what = "is not the file that" if self.data_address is None else "does not give the rows that"
             raise DataChangedError(
-                "is not the file that the project describes (its SHA-256 differs)",
-                path=self.data_path,
+                f"{what} the project describes (its SHA-256 differs)",
+                path=self.data,
                 hint=f"if the change is intended, update {self.path.name}; reviewed roles are kept",
                 remedy=("update",),
             )
@@ -281,10 +294,12 @@ def project_of(path: Path, raw: bytes, content: Mapping[str, Any]) -> Project:
         problem = "[data] names no path"
         raise InputError(problem, path=path, hint="describe a data file again", remedy=("init",))
     columns = tuple(_column(path, name, entry) for name, entry in content.get("columns", {}).items())
+    address = _address(path, data)
     return Project(
         path=path,
         sha256=hashlib.sha256(raw).hexdigest(),
-        data_path=path.parent / data["path"],
+        data_path=path.parent / (data["path"] if address is None else "no file"),
+        data_address=address,
         data_sha256=data.get("sha256"),
         options=replace(_read_options(path, data), formats=_formats(columns)),
         columns=columns,
@@ -299,6 +314,17 @@ def project_of(path: Path, raw: bytes, content: Mapping[str, Any]) -> Project:
         compare=_comparison(path, content.get("compare", {})),
         cells=release.get("cells"),
     )
+
+
+def _address(path: Path, data: Mapping[str, Any]) -> str | None:
+    """Take the address of a server; one with credentials is refused, and a file is named by its path."""
+    if not is_address(data["path"]):
+        return None
+    if data["path"].lower().startswith("postgres"):
+        found = database_of(data["path"], format=data.get("format"))
+        return None if found is None else found.place
+    problem = "[data] names a file of a database by an address"
+    raise InputError(problem, path=path, hint="write its path, and its format if the suffix does not tell")
 
 
 def project_bytes(path: Path) -> bytes:
@@ -355,6 +381,8 @@ def _read_options(path: Path, data: Mapping[str, Any]) -> ReadOptions:
         header=data.get("header", True),
         sheet=data.get("sheet"),
         skip_rows=_skipped(path, data.get("skip_rows", 0)),
+        table=data.get("table"),
+        query=data.get("query"),
         missing=tuple(data.get("missing", DEFAULT_MISSING_TOKENS)),
         complete_rows_only=rows == "drop",
         one_row_per_person=_person_rule(path, data.get("one_row_per_person")),

@@ -166,7 +166,7 @@ def _settings_of(project: Project, mechanism: Any) -> bytes:
         "parameters": parameters,
         "columns": [{**asdict(column), "hierarchy": _content_of(column.hierarchy)} for column in project.columns],
         "default_role": project.default_role,
-        "options": asdict(project.options),
+        "options": _options_of(project),
         **({"keep_order": True} if project.keep_order else {}),
         **({"escape_formulas": True} if project.escape_formulas else {}),
         **(
@@ -186,6 +186,12 @@ def _settings_of(project: Project, mechanism: Any) -> bytes:
     return json.dumps(described, sort_keys=True, default=repr).encode()
 
 
+def _options_of(project: Project) -> dict[str, Any]:
+    """Write down how data are read; numbers of releases of files stay as they were before there were databases."""
+    options = asdict(project.options)
+    return {key: value for key, value in options.items() if value is not None or key not in ("query", "table")}
+
+
 def _content_of(hierarchy: Any) -> Any:
     """Name the file of a hierarchy by what it holds: where it is changes no byte of a release."""
     path = Path(hierarchy) if isinstance(hierarchy, str | Path) else None
@@ -196,7 +202,7 @@ def read_publicly(project: Project) -> AnyTable:
     """Read the table of a project for differential privacy: no cell of it is an error, whatever was declared."""
     if project.preparations:
         refuse_preparation(str(project.mechanism))
-    options = public_options(project.data_path, project.options)
+    options = public_options(project.data, project.options)
     return replace(project, options=options, columns=public_columns(project.columns)).read()
 
 
@@ -251,7 +257,7 @@ def publish_project(
     if target is None:
         hint = f"name a file such as release.csv here or in {project.path.name}"
         raise InvalidParameterError("output", "got none", allowed="given", hint=hint)
-    source = Source(str(project.data_path), project.data_sha256 or "")
+    source = Source(str(project.data), project.data_sha256 or "")
     check_targets(target, manifest_path_for(target), source, force=force)
     mechanism = built_for(project)
     release, original = release_project(

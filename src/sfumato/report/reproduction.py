@@ -141,6 +141,8 @@ def command_for(manifest: Manifest, original: AnyTable | None, asked: Asked) -> 
             notes.append("The project file is not the one in the manifest: it may have been changed since.")
     else:
         arguments = [source.name, *_roles(original), *asked.reading, *_missing(manifest), *_prepare(manifest)]
+        if "--query" in asked.reading:
+            notes.append("QUERY stands for the query that the original was read by.")
         if not asked.is_as_read or manifest.missing.get("columns"):
             notes.append("Kinds of columns are guessed again: where other kinds were declared, the release differs.")
     if asked.n_guessed:

@@ -22,6 +22,7 @@ from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterErro
 from sfumato.progress import Progress
 from sfumato.rows.database import batches_in_database
 from sfumato.rows.persons import one_row_each
+from sfumato.rows.query import SpooledRows
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.cells import (
     ColumnCoder,
@@ -37,6 +38,7 @@ from sfumato.table.cells import (
 from sfumato.table.coding import CodedColumn, Codes, PersonRows, Source, Table, parse_numbers
 from sfumato.table.io.bytes import STANDARD_INPUT, StoredBytes, open_stored, with_head
 from sfumato.table.io.csv import DelimitedBlocks, layout_of
+from sfumato.table.io.databases.address import Database
 from sfumato.table.io.formats import STATISTICS
 from sfumato.table.io.frames import ContentDigest, FrameBlocks, native_frame, source_name
 from sfumato.table.io.parquet import FolderBlocks, ParquetBlocks, StoredParquet, is_folder
@@ -48,6 +50,8 @@ from sfumato.table.io.read import (
     checked_text,
     format_to_read,
     in_order_of,
+    named_database,
+    source_of,
     with_domains,
 )
 from sfumato.table.io.statistics.read import StatisticsBlocks
@@ -395,9 +399,10 @@ def open_large(
 
     Parameters
     ----------
-    source : path or frame
-        A CSV (TSV) file, also gzipped, a Parquet file, or one of SPSS, Stata or SAS; or a DuckDB relation, an Ibis
-        table, a lazy polars frame, a pyarrow dataset, or any frame that is in memory already.
+    source : path, address or frame
+        A CSV (TSV) file, also gzipped, a Parquet file, or one of SPSS, Stata or SAS; a database, whose rows are kept in
+        a private temporary file as long as the table is used; or a DuckDB relation, an Ibis table, a lazy polars frame,
+        a pyarrow dataset, or any frame that is in memory already.
     memory : int
         Bytes that may be used; a column whose distinct values take more than a share of it is not listed.
     schema, options
@@ -422,6 +427,8 @@ def open_large(
 def _open_file(
     path: str | os.PathLike[str], memory: int, schema: Schema | None, options: ReadOptions, progress: Progress | None
 ) -> LargeTable:
+    if (database := named_database(path, options)) is not None:
+        return _open_database(database, memory, schema, options, progress)
     name = _checked_format(path, options)
     if name == "parquet" and is_folder(path):
         folder = StoredParquet.of(path)
@@ -445,6 +452,17 @@ def _open_file(
         stored.ensure_unchanged()
     source = Source(stored.name, stored.sha256, name)
     return _described(found, source, blocks, stored.ensure_unchanged, coder, options)
+
+
+def _open_database(
+    database: Database, memory: int, schema: Schema | None, options: ReadOptions, progress: Progress | None
+) -> LargeTable:
+    """Run a query once, and keep its rows in a private file as long as the table is used."""
+    _refuse_dropping(options)
+    coder = _coder(database.place, schema, options)
+    spooled = SpooledRows.of(database, coder, memory, lambda n_rows: _say_read(progress, n_rows))
+    found = _distinct(spooled, coder, memory, progress)
+    return _described(found, source_of(database, spooled.sha256), spooled, spooled.ensure_unchanged, coder, options)
 
 
 def _open_frame(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -24,12 +25,21 @@ RowMask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Source:
-    """Where a table came from: a name for people, a SHA-256 for machines, its format, labels of its codebook."""
+    """Where a table came from: a name for people, a SHA-256 for machines, its format, labels of its codebook.
+
+    ``label`` is what a manifest calls it, where that is not the last part of its name.
+    """
 
     name: str
     sha256: str
     format: str = "memory"
     labels: Mapping[str, ColumnLabels] = field(default_factory=dict, repr=False, compare=False)
+    label: str | None = None
+
+    @property
+    def public_name(self) -> str:
+        """Name that is published: no folder, no host."""
+        return self.label or Path(self.name).name
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -27,8 +27,8 @@ _IN_PYTHON = "or give the frame itself to sfumato in Python"
 class _Foreign:
     """A kind of file that is known by sight: what it is, its suffixes, its first bytes, and the way out.
 
-    With ``is_text`` the first bytes could also begin a text of another kind, if somebody says so. With ``is_read`` it
-    can be read, by its own format and not as text.
+    With ``is_text`` the first bytes could also begin a text of another kind, if somebody says so. With a ``format`` it
+    can be read when its name, or somebody, says that it is of this one.
     """
 
     what: str
@@ -36,7 +36,7 @@ class _Foreign:
     is_it: Callable[[bytes], bool]
     way_out: str
     is_text: bool = False
-    is_read: bool = False
+    format: str = ""
 
 
 def _starts(*marks: bytes) -> Callable[[bytes], bool]:
@@ -59,7 +59,7 @@ _OBJECT = re.compile(rb'[\s\xef\xbb\xbf]*(?:\[\s*)?\{\s*"(?:[^"\\]|\\.)*"\s*:', 
 _LIST = re.compile(rb"[\s\xef\xbb\xbf]*\[\s*\[")
 
 _FOREIGN = (
-    _Foreign("an SPSS file", (), _starts(b"$FL2@(#)", b"$FL3@(#)"), "read it as sav", is_read=True),
+    _Foreign("an SPSS file", (), _starts(b"$FL2@(#)", b"$FL3@(#)"), "read it as sav", format="sav"),
     _Foreign(
         "a portable SPSS file",
         (".por",),
@@ -71,22 +71,23 @@ _FOREIGN = (
         (),
         lambda head: head.startswith(b"<stata_dta>") or _is_old_stata(head),
         "read it as dta",
-        is_read=True,
+        format="dta",
     ),
-    _Foreign("a SAS file", (), _starts(_SAS_MARK), "read it as sas7bdat", is_read=True),
-    _Foreign("a SAS transport file", (), _starts(b"HEADER RECORD*******"), "read it as xpt", is_read=True),
+    _Foreign("a SAS file", (), _starts(_SAS_MARK), "read it as sas7bdat", format="sas7bdat"),
+    _Foreign("a SAS transport file", (), _starts(b"HEADER RECORD*******"), "read it as xpt", format="xpt"),
     _Foreign(
         "an SQLite database",
         (".sqlite", ".sqlite3", ".db", ".db3"),
         _starts(b"SQLite format 3\0"),
-        "write a table of it to CSV with the program sqlite3: .headers on, .mode csv, .output data.csv, "
-        "SELECT * FROM NAME;",
+        "name its format, sqlite, or write a table of it to CSV with the program sqlite3",
+        format="sqlite",
     ),
     _Foreign(
         "a DuckDB database",
         (".duckdb", ".ddb"),
         lambda head: head[8:12] == b"DUCK",
-        "write a table of it to Parquet: COPY NAME TO 'data.parquet', or give a DuckDB relation to sfumato in Python",
+        "name its format, duckdb, or write a table of it to Parquet: COPY NAME TO 'data.parquet'",
+        format="duckdb",
     ),
     _Foreign(
         "JSON",
@@ -167,7 +168,7 @@ def refuse_address(source: str | os.PathLike[str]) -> None:
     ...     refuse_address("postgresql://me:secret@db/people")
     ... except InputError as error:
     ...     error.message
-    'postgresql://…: is the address of a PostgreSQL database, which this version cannot read.'
+    'postgresql://…: is the address of a PostgreSQL database, which cannot be read in this form or place.'
     """
     found = _ADDRESS.match(str(source))
     if found is None or (not found[0].endswith("//") and found[1] is None and found[2].lower() not in _DATABASES):
@@ -178,8 +179,9 @@ def refuse_address(source: str | os.PathLike[str]) -> None:
     shown = f"{found[1] or ''}{scheme}{found[3] or ''}://…"
     if scheme in _DATABASES or found[1]:
         what = _DATABASES.get(scheme, "a database")
-        problem = f"is the address of {what}, which this version cannot read"
-        hint = "write the result of a query to CSV or Parquet and read that file"
+        problem = f"is the address of {what}, which cannot be read in this form or place"
+        known = "in commands and project files postgresql://host/database, sqlite:///file.db, duckdb:///file.duckdb"
+        hint = f"{known}; from others write the result of a query to CSV or Parquet and read that file"
     elif scheme == "file":
         problem, hint = "is an address, and files are named by their path", "leave file:// out"
     else:
@@ -221,7 +223,8 @@ def refuse_foreign_bytes(head: bytes, name: str, *, is_declared: bool = False) -
 
 
 def _refuse(kind: _Foreign, name: str) -> NoReturn:
-    if kind.is_read:
-        raise InputError(f"is {kind.what}, not text", path=name, hint=kind.way_out, remedy=("format",))
+    if kind.format:
+        problem = f"is {kind.what}, which its name does not say"
+        raise InputError(problem, path=name, hint=kind.way_out, remedy=("format",))
     problem = f"is {kind.what}, which this version cannot read"
     raise InputError(problem, path=name, hint=kind.way_out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from sfumato.table.coding import Source, Table
 from sfumato.table.io.arff import parse_arff
 from sfumato.table.io.bytes import StoredBytes, open_stored
 from sfumato.table.io.csv import layout_of, line_of_record, parse_delimited
+from sfumato.table.io.databases.address import Database, database_of
+from sfumato.table.io.databases.rows import parse_rows
 from sfumato.table.io.excel import parse_spreadsheet
 from sfumato.table.io.foreign import refuse_address, refuse_foreign_suffix
 from sfumato.table.io.formats import READABLE, STATISTICS, WITH_ROWS_ABOVE, Parsed, check_format, format_of
@@ -39,7 +41,9 @@ class ReadOptions:
 
     Parameters
     ----------
-    format : {"csv", "tsv", "parquet", "excel", "arff", "libsvm", "jsonl", "sav", "dta", "sas7bdat", "xpt"} or None
+    format : str or None
+        One of "csv", "tsv", "parquet", "excel", "arff", "libsvm", "jsonl", "sav", "zsav", "dta", "sas7bdat", "xpt",
+        "postgresql", "sqlite" and "duckdb".
         ``None``: by the suffix, looking through a trailing ``.gz``; an unknown suffix is CSV.
     delimiter : str or None
         Of CSV files; ``None``: comma, semicolon, tab or bar, whichever fits.
@@ -66,6 +70,10 @@ class ReadOptions:
     mixed_as_text : bool
         Take a column of a typed source (a workbook, Python objects) that mixes numbers, dates and text as text;
         otherwise it is refused unless the schema says that it is categorical.
+    query : str or None
+        SELECT statement whose result is the table; of databases only.
+    table : str or None
+        Table of a database, also after its schema's name and a dot; ``None`` without a query: the only one.
     """
 
     format: str | None = None
@@ -80,10 +88,16 @@ class ReadOptions:
     mixed_as_text: bool = False
     formats: tuple[tuple[str, str], ...] = ()
     guess_formats: bool = True
+    query: str | None = field(default=None, repr=False)  # which may hold values
+    table: str | None = None
 
     def rules(self, schema: Schema | None) -> CellRules:
         """Say what the door has to know of cells."""
         return CellRules(schema, self.missing, self.mixed_as_text, dict(self.formats), self.guess_formats)
+
+    def of_files(self) -> ReadOptions:
+        """Give the same options for another source, which no query and no table of a database is about."""
+        return replace(self, query=None, table=None)
 
 
 DEFAULT_OPTIONS = ReadOptions()
@@ -92,17 +106,18 @@ DEFAULT_OPTIONS = ReadOptions()
 def read_table(
     source: Any, *, schema: Schema | None = None, options: ReadOptions = DEFAULT_OPTIONS
 ) -> Table | BinaryTable:
-    """Read a table from a path (``-`` is standard input) or from an object in memory.
+    """Read a table from a path (``-`` is standard input), a database or an object in memory.
 
     Text files are coded as text, typed sources keep their types; blanks around text are dropped, and missing tokens,
     nulls and not-a-number are one missing value. Without a schema every column is a quasi-identifier of a guessed kind.
 
     Parameters
     ----------
-    source : path, "-", frame, 2-D numpy array, scipy.sparse matrix, Table, BinaryTable
+    source : path, "-", address, frame, 2-D numpy array, scipy.sparse matrix, Table, BinaryTable
         A frame is one of pandas, polars (also lazy), PySpark or Narwhals, a DuckDB relation, an Ibis table, a pyarrow
         table or dataset, or any object with ``__arrow_c_stream__``. A libsvm file or sparse matrix gives a
-        ``BinaryTable``, everything else a ``Table``.
+        ``BinaryTable``, everything else a ``Table``. An address is ``postgresql://host/database``,
+        ``sqlite:///file.db`` or ``duckdb:///file.duckdb``, without credentials.
     schema : Schema or None
         Has to describe every column (of a binary table: every column that is no feature), in any order.
 
@@ -126,8 +141,12 @@ def read_table(
 
 
 def _read_file(path: str | os.PathLike[str], schema: Schema | None, options: ReadOptions) -> Table | BinaryTable:
-    name = format_to_read(path, options)
     coder = ColumnCoder(options.rules(schema))
+    if (database := named_database(path, options)) is not None:
+        coder.place = database.place
+        rows, sha256 = parse_rows(database, coder)
+        return _table(rows, source_of(database, sha256), schema, options, coder)
+    name = format_to_read(path, options)
     if name == "parquet" and is_folder(path):
         folder = StoredParquet.of(path)
         coder.place = str(path)
@@ -143,6 +162,25 @@ def _read_file(path: str | os.PathLike[str], schema: Schema | None, options: Rea
         stored.ensure_unchanged()
         source = Source(stored.name, stored.sha256, name, parsed.labels)
         return _table(parsed, source, schema, options, coder)
+
+
+def named_database(path: str | os.PathLike[str], options: ReadOptions) -> Database | None:
+    """Find the database that is meant; ``None`` for a file of rows.
+
+    Raises
+    ------
+    InputError, InvalidParameterError
+        See :func:`sfumato.table.io.databases.address.database_of`.
+    """
+    found = database_of(path, format=options.format, query=options.query, table=options.table)
+    if found is not None and options.skip_rows:
+        raise InvalidParameterError("skip_rows", f"got {options.skip_rows:,}", allowed="0 for a database")
+    return found
+
+
+def source_of(database: Database, sha256: str) -> Source:
+    """Say where rows of a database came from."""
+    return Source(database.place, sha256, database.kind, label=database.label)
 
 
 def format_to_read(path: str | os.PathLike[str], options: ReadOptions) -> str:

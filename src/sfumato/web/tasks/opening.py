@@ -75,6 +75,9 @@ def open_demo(folder: Path, tell: Tell, *, target: str) -> dict[str, Any]:
 
 
 def _open_project(tell: Tell, project: Project, data: str | None, reading: Mapping[str, Any] | None) -> dict[str, Any]:
+    if project.data_address is not None:
+        problem = "describes a table on a database server, and the page opens files only"
+        raise InputError(problem, path=project.path, hint="use the commands, such as sfumato release")
     if data is not None and not is_same_file(Path(data), project.data_path):
         problem = "describes another data file"
         hint = "name another project file, which is then made for this data"

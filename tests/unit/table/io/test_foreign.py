@@ -55,7 +55,8 @@ def made(folder: Path, suffix: str) -> tuple[Path, str]:
     return path, what
 
 
-SUFFIXES = (*MADE, ".sqlite", ".db", ".duckdb", ".feather")
+SUFFIXES = (*MADE, ".feather")
+DATABASES = (".sqlite", ".db", ".duckdb")
 
 
 @pytest.fixture(autouse=True)
@@ -91,9 +92,11 @@ def test_it_is_known_by_its_first_bytes_under_any_name(tmp_path: Path, suffix: s
     assert refused(other).problem == f"is {what}, which this version cannot read"
 
 
-@pytest.mark.parametrize("suffix", [*READ, ".dta"])
-@pytest.mark.parametrize("name", ["people", "people.csv", "people.CSV.gz", "people.dat"])
-def test_a_file_of_a_statistics_package_is_not_text(tmp_path: Path, suffix: str, name: str) -> None:
+@pytest.mark.parametrize("suffix", [*READ, ".dta", *DATABASES])
+@pytest.mark.parametrize("name", ["people", "people.csv", "people.CSV.gz"])
+def test_a_file_that_is_read_is_known_by_its_first_bytes_under_another_name(
+    tmp_path: Path, suffix: str, name: str
+) -> None:
     path, what = made(tmp_path, suffix)
     other = tmp_path / name
     content = path.read_bytes()
@@ -101,8 +104,7 @@ def test_a_file_of_a_statistics_package_is_not_text(tmp_path: Path, suffix: str,
 
     error = refused(other)
 
-    assert error.problem == f"is {what}, not text"
-    assert suffix.removeprefix(".").removeprefix("z") in error.hint
+    assert error.problem == f"is {what}, which its name does not say"
     assert error.remedy == ("format",)
 
 
@@ -142,13 +144,9 @@ def test_names_that_begin_like_another_format_are_names(tmp_path: Path, header: 
 @pytest.mark.parametrize(
     ("address", "what"),
     [
-        ("postgresql://me:CANARY@db.example/people", "a PostgreSQL database"),
-        ("postgres://me:CANARY@db.example/people", "a PostgreSQL database"),
         ("postgresql+psycopg://me:CANARY@db/people", "a PostgreSQL database"),
         ("mysql://me:CANARY@db/people", "a MySQL database"),
         ("mariadb+pymysql://me:CANARY@db/people", "a MariaDB database"),
-        ("sqlite:///CANARY.db", "an SQLite database"),
-        ("duckdb:///CANARY.duckdb", "a DuckDB database"),
         ("mssql+pyodbc://me:CANARY@db/people", "a SQL Server database"),
         ("ORACLE://me:CANARY@db/people", "an Oracle database"),
         ("jdbc:postgresql://db/people?password=CANARY", "a PostgreSQL database"),
@@ -158,7 +156,7 @@ def test_names_that_begin_like_another_format_are_names(tmp_path: Path, header: 
 def test_an_address_of_a_database_is_no_lost_file(address: str, what: str) -> None:
     error = refused(address)
 
-    assert error.problem == f"is the address of {what}, which this version cannot read"
+    assert error.problem == f"is the address of {what}, which cannot be read in this form or place"
     assert "CSV or Parquet" in error.hint
     assert "CANARY" not in str(error)
     with pytest.raises(InputError, match="is the address of"):
@@ -175,9 +173,9 @@ def test_other_addresses_are_addresses(address: str) -> None:
 
 @pytest.mark.parametrize("command", ["init", "release", "audit", "compare"])
 def test_the_command_line_says_so(capsys: pytest.CaptureFixture[str], command: str) -> None:
-    assert run([command, "postgresql://me:CANARY@db/people"]) == 3
+    assert run([command, "mysql://me:CANARY@db/people"]) == 3
     err = capsys.readouterr().err
-    assert "is the address of a PostgreSQL database" in err
+    assert "is the address of a MySQL database" in err
     assert "CANARY" not in err
     assert "does not exist" not in err
 
