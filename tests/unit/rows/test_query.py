@@ -76,9 +76,11 @@ def test_mixed_columns_of_sqlite_are_the_same_too(tmp_path: Path) -> None:
     assert open_large(path, memory=MEMORY, options=MIXED).source.sha256 == read_table(path, options=MIXED).source.sha256
 
 
-@pytest.mark.parametrize(
-    "sql", ["select nosuch from t", "from t where id < 0", "select [1] as a", "select error(job) from t"]
-)
+LATE = "select case when i < 150000 then i else error('late') end as a from range(200000) as r(i)"
+"""Fails when many rows have been read already."""
+
+
+@pytest.mark.parametrize("sql", ["select nosuch from t", "from t where id < 0", "select [1] as a", LATE])
 def test_nothing_is_left_by_a_query_that_fails(base: Path, temporary: Path, sql: str) -> None:
     with pytest.raises(InputError):
         open_large(base, memory=MEMORY, options=ReadOptions(query=sql))
