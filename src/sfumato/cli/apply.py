@@ -86,9 +86,7 @@ def command(manifest: str, new: str, output: str, unknown: UnknownRule, force: b
         by_rules,
         check_can_be_applied,
         check_output,
-        columns_of,
         needs_recoding,
-        read_described,
         write_rows,
     )
     from sfumato.publishing.reaudit import read_manifest, stated_formats
@@ -107,7 +105,7 @@ def command(manifest: str, new: str, output: str, unknown: UnknownRule, force: b
     elif needs_recoding(papers):
         applied = _by_original(papers, new, original, project, options, unknown, settings["hierarchies"])
     else:
-        applied = by_rules(papers, read_described(new, options, columns_of(papers), papers.missing_tokens))
+        applied = by_rules(papers, _described(papers, new, options))
     write_rows(applied, target, force=force)
     click.echo(f"wrote {target}: {applied.n_rows:,} rows in the form of the release", err=True)
     show_warnings([NO_GUARANTEE])
@@ -116,11 +114,18 @@ def command(manifest: str, new: str, output: str, unknown: UnknownRule, force: b
 def _by_release(manifest: Manifest, new: str, release: str, options: ReadOptions, unknown: UnknownRule) -> Table:
     """Match new rows with the cells of a released file."""
     from sfumato.evaluation.matching import by_released_cells
-    from sfumato.publishing.new_rows import columns_of, read_described
     from sfumato.publishing.reaudit import read_released
 
-    rows = read_described(new, options, columns_of(manifest), manifest.missing_tokens)
-    return by_released_cells(read_released(release, manifest), manifest, rows, unknown)
+    return by_released_cells(read_released(release, manifest), manifest, _described(manifest, new, options), unknown)
+
+
+def _described(manifest: Manifest, new: str, options: ReadOptions) -> Table:
+    """Read new rows as the manifest describes columns."""
+    from sfumato.publishing.new_rows import columns_of, read_described
+    from sfumato.table.preparing.declared import preparations_of_entries
+
+    asked = preparations_of_entries(manifest.prepared)
+    return read_described(new, options, columns_of(manifest), manifest.missing_tokens, asked)
 
 
 def _by_original(
@@ -138,6 +143,7 @@ def _by_original(
     from sfumato.publishing.from_project import read_project_of
     from sfumato.publishing.new_rows import by_recoding, read_described, read_original_of, recoding_of, shows_more
     from sfumato.report.reproduction import mechanism_of
+    from sfumato.table.preparing.declared import preparations_of_entries
 
     declared: dict[str, Any] = {}
     if project is not None:
@@ -160,7 +166,8 @@ def _by_original(
     with bar:
         recoding, released = recoding_of(table, mechanism, manifest, key, progress=progress)
     schema = table.coded_part.schema
-    rows = read_described(new, options, {c.name: c for c in schema}, schema.missing)
+    asked = preparations_of_entries(manifest.prepared)
+    rows = read_described(new, options, {c.name: c for c in schema}, schema.missing, asked)
     applied = by_recoding(recoding, schema, rows, unknown)
     show_warnings([said for said in [shows_more(applied, released, recoding)] if said])
     return applied

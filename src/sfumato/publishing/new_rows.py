@@ -36,6 +36,8 @@ from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.io.write import write_table
+from sfumato.table.preparing.declared import Preparation, preparations_of_entries
+from sfumato.table.preparing.prepared import prepared
 from sfumato.table.row_order import AS_READ
 
 UnknownRule = Literal["refuse", "generalize"]
@@ -63,14 +65,14 @@ def check_can_be_applied(manifest: Manifest, entries: Mapping[str, Any]) -> None
     ManifestError
         If the digest does not fit.
     InvalidParameterError
-        If values were moved between rows, columns were prepared, or cells are typical values.
+        If values were moved between rows, columns hold what follows from a key, or cells are typical values.
     """
     if manifest_digest(entries) != entries.get("digest"):
         problem = "was changed: its digest does not fit"
         raise ManifestError(problem, hint="ask the publisher for the manifest of the release")
-    if manifest.prepared:  # new rows, and the original, would have to be prepared first, some with the release's key
-        problem = "got that of a release whose columns were prepared, which is not done to new rows yet"
-        raise InvalidParameterError("the manifest", problem, allowed="one without 'prepared'")
+    if any(asked.is_keyed for asked in preparations_of_entries(manifest.prepared)):
+        problem = "got that of a release with pseudonyms or shifted dates, which new rows cannot have without its key"
+        raise InvalidParameterError("the manifest", problem, allowed="one without them")
     if any(recoding["rule"] == TYPICAL for recoding in manifest.recodings):
         problem = "got that of a release of typical values, whose columns and types are the original's"
         hint = "take new rows as they are: what was learned from the release reads them"
@@ -109,8 +111,21 @@ def columns_of(manifest: Manifest) -> dict[str, Column]:
     return {name: replace(column, missing=tokens.get(name)) for name, column in found.items()}
 
 
-def read_described(path: str, options: ReadOptions, columns: Mapping[str, Column], missing: Sequence[str]) -> Table:
+def read_described(
+    path: str,
+    options: ReadOptions,
+    columns: Mapping[str, Column],
+    missing: Sequence[str],
+    preparations: Sequence[Preparation] = (),
+) -> Table:
     """Read a file whose columns are described; others are read as they are and count as identifiers.
+
+    Parameters
+    ----------
+    columns : mapping of str to Column
+        As they are when they are prepared.
+    preparations : sequence of Preparation
+        What is done to columns right after they are read.
 
     Raises
     ------
@@ -119,6 +134,11 @@ def read_described(path: str, options: ReadOptions, columns: Mapping[str, Column
     """
     if path == "-":
         raise InvalidParameterError("the new rows", "got '-'", allowed="a file")
+    if preparations:
+        before = {**columns, **{asked.column: _as_read(asked, columns) for asked in preparations}}
+        raw = read_described(path, options, before, missing)
+        held = [asked for asked in preparations if asked.column in raw.schema]
+        return prepared(raw, held).coded_part
     options = replace(options, missing=tuple(missing), mixed_as_text=True)
     seen = read_table(path, options=replace(options, complete_rows_only=False))
     if not isinstance(seen, Table):
@@ -134,6 +154,12 @@ def read_described(path: str, options: ReadOptions, columns: Mapping[str, Column
     return table
 
 
+def _as_read(asked: Preparation, columns: Mapping[str, Column]) -> Column:
+    """Describe a column before it is prepared: what is done to it tells its kind."""
+    kind = Kind.DATE if asked.age_at is not None else Kind.NUMERIC if asked.changes_numbers else Kind.CATEGORICAL
+    return replace(columns.get(asked.column, Column(asked.column, Role.IDENTIFIER)), kind=kind, domain=None)
+
+
 def read_original_of(path: str, options: ReadOptions, manifest: Manifest) -> Table:
     """Read the file that a release of recoded values was made of; all about its columns is in the manifest.
 
@@ -142,7 +168,8 @@ def read_original_of(path: str, options: ReadOptions, manifest: Manifest) -> Tab
     from sfumato.table.persons import one_row_per_person
 
     options = replace(options, complete_rows_only=manifest.missing.get("rows") == "dropped")
-    table = read_described(path, options, columns_of(manifest), manifest.missing_tokens)
+    asked = preparations_of_entries(manifest.prepared)
+    table = read_described(path, options, columns_of(manifest), manifest.missing_tokens, asked)
     kept = (manifest.input or {}).get("one_row_per_person")
     if not kept:
         return table

@@ -320,3 +320,47 @@ def test_persons_are_counted_again_as_they_were(folder):
 
     assert applied("--original", "visits.csv", new="visits.csv") == 0
     assert list(rows_of("applied.csv")[0]) == ["age", "job", "y"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [["--original", "train.csv"], ["--release", "release.csv", "--unknown", "generalize"]])
+def test_new_rows_are_prepared_as_the_columns_of_the_release_were(folder, way):
+    """Rows prepared by hand and applied to a release without preparation are the oracle."""
+    asked = ["--prepare", "age=top:70,round:5", "--prepare", "insurance=keep_first:2"]
+    release("-m", "mondrian", *asked)
+    assert applied(*way) == 0
+    own = Path("applied.csv").read_text()
+
+    for name in ("train.csv", "test.csv"):
+        rows = rows_of(name)
+        for row in rows:
+            row["age"] = str(min(70, 5 * int(int(row["age"]) / 5 + 0.5)))
+            row["insurance"] = row["insurance"][:2] + "#" * len(row["insurance"][2:])
+        with Path(name).open("w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+    released = Path("release.csv").read_text()
+    release("-m", "mondrian", "--force")
+    assert Path("release.csv").read_text() == released
+    assert applied(*way, "--force") == 0
+
+    assert Path("applied.csv").read_text() == own
+
+
+@pytest.mark.slow
+def test_what_follows_from_a_key_is_refused(folder, capsys):
+    release("-m", "mondrian", "--prepare", "name=pseudonym")
+
+    assert applied("--original", "train.csv") == 2
+
+    assert "pseudonyms or shifted dates" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_typical_values_need_no_other_form(folder, capsys):
+    release("-m", "mondrian", "--cells", "values")
+
+    assert applied("--original", "train.csv") == 2
+
+    assert "typical values" in capsys.readouterr().err
