@@ -114,12 +114,15 @@ class Reading:
         What in it is a guess that no value decides, in words; empty where nothing is, or somebody has declared it.
     is_own : bool
         Whether somebody has declared it and the guess would be another one: who reads the same file has to know it.
+    is_stated : bool
+        Whether only the manifest of a release says so, whose word was taken.
     """
 
     format: str
     unit: str = ""
     doubt: str = field(default="", compare=False)
     is_own: bool = field(default=False, compare=False)
+    is_stated: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -252,7 +252,7 @@ def in_frame(rows):
     frame = pandas.DataFrame(
         {name: pandas.Series([row[j] for row in rows], dtype=object) for j, name in enumerate(NAMES)}
     )
-    return described(read_table(frame, options=ReadOptions(mixed_as_text=True)))
+    return described(read_table(frame, options=public_options(frame, ReadOptions())))
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InputError, InvalidParameterError, SchemaError
 from sfumato.project.edit import ProjectChanges, _edited, edit_project
-from sfumato.project.file import load_project, parse_toml, project_of, toml_text
+from sfumato.project.file import _formats, load_project, parse_toml, project_of, toml_text
 from sfumato.schema import Column, Kind, Role
 
 PROJECT = """# first line, by hand
@@ -219,7 +219,9 @@ def test_any_columns_and_any_changes(tmp_path_factory, data):
         )
         for c in [*before.columns, *(Column(name) for name in new)]
     ]
-    assert loaded(result, folder) == replace(before, columns=tuple(expected), parameters=parameters or {})
+    options = replace(before.options, formats=_formats(expected))  # kinds say how texts are read
+    described = replace(before, columns=tuple(expected), parameters=parameters or {}, options=options)
+    assert loaded(result, folder) == described
     assert comments(result) == comments(text)
     for line, name in zip(lines, names, strict=True):
         assert (line in result.split("\n")) >= (name not in {*changed, *hierarchies})

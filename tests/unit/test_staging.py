@@ -79,7 +79,7 @@ def test_force_replaces_both_files(tmp_path, original, release):
 
 
 def test_bytes_that_the_audit_does_not_confirm_never_appear(tmp_path, original, release, monkeypatch):
-    def write_another_table(table, file, output_format):
+    def write_another_table(table, file, output_format, labels, *, escape_formulas):
         written_before(original.keep(table.schema.names()[::-1]), file, output_format)
 
     written_before = publishing.write_table

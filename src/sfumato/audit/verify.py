@@ -263,6 +263,11 @@ def open_questions(claims: Claims, original: Columns | None, check_roles: Declar
     if all(is_measurable(promise.guarantee) for promise in claims.promises):  # else every figure was computed again
         yield from taken_on_trust(claims, original is not None)
     yield from _undeclared(claims, frozenset() if original is None else original.declared(check_roles))
+    readings = {} if original is None else {n: original.describe(n).reading for n in original.names}
+    stated = [name for name, reading in readings.items() if reading is not None and reading.is_stated]
+    if stated:
+        said = f"whether texts of {listed(stated)} were read in their own format, which the manifest alone says"
+        yield Unchecked("formats", said, "give the format of these columns")
 
 
 def _undeclared(claims: Claims, declared: frozenset[str]) -> Iterator[Unchecked]:

@@ -161,12 +161,12 @@ def read_options(settings: dict[str, Any]) -> ReadOptions:
         header=not settings.pop("no_header"),
         sheet=settings.pop("sheet"),
         skip_rows=settings.pop("skip_rows"),
-        table=settings.pop("table_name"),
-        query=settings.pop("query"),
+        table=settings.pop("table_name", None),
+        query=settings.pop("query", None),
         missing=tuple(settings.pop("missing")) or DEFAULT_MISSING_TOKENS,
         complete_rows_only=settings.pop("drop_incomplete"),
         one_row_per_person=settings.pop("one_row_per_person", None),
-        formats=_formats(settings.pop("date_formats"), settings.pop("number_formats")),
+        formats=_formats(settings.pop("date_formats", ()), settings.pop("number_formats", ())),
     )
 
 

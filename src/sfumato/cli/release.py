@@ -185,7 +185,7 @@ def command(
       sfumato release survey.csv -m mondrian --population-table register.csv -p k_map=5 -k 1 -o release.csv
       sfumato release mail.svm --attacker-knows ones -o mail-release.csv
       sfumato release people.csv --sensitive income --prepare income=top:100000,round:1000 -o release.csv
-      sfumato release people.csv --prepare born=age_at:2026-01-01,top:90 --prepare postcode=keep_first:2 -o release.csv
+      sfumato release people.csv --quasi-identifiers born --prepare born=age_at:2026-01-01,top:90 -o release.csv
       sfumato release admissions.csv --escape-formulas -o release.csv
       sfumato release admissions.csv -m global-recoding --hierarchy age=age.csv -o release.csv
       sfumato release people.db --table visits --target readmitted -o release.csv

@@ -168,7 +168,8 @@ def _interval(point: Mapping[str, Any]) -> tuple[float, float] | None:
 CHOICE = "recommended"
 WIDE_RANGE = 30.0  # times the smallest risk above 0: from there on the axis is logarithmic
 
-_FURTHER_MARKERS = ("<", ">", "p", "h", "*", "d", "8", "H", "$\N{BLACK CLUB SUIT}$", "$\N{BLACK SPADE SUIT}$")
+_SUITS = ("$\N{BLACK CLUB SUIT}$", "$\N{BLACK SPADE SUIT}$", "$\N{BLACK HEART SUIT}$")
+_FURTHER_MARKERS = ("<", ">", "p", "h", "*", "d", "8", "H", *_SUITS)
 _MARKER_POINTS = 6.5
 _MARGIN = 0.09
 

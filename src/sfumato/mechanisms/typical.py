@@ -109,16 +109,23 @@ def with_typical_values(table: AnyTable, release: Release) -> Release:
     n_classes = int(classes.max(initial=-1)) + 1
     columns, described = dict(released.columns), dict(released.schema.columns)
     entries: list[dict[str, Any]] = []
-    for axis in axes_of(table, names):
-        own = replace(axis, codes=axis.codes[rows])
-        typical = typical_of_classes(own, classes, n_classes)[classes]
-        columns[axis.name] = _of_values(table[axis.name], axis, typical, table.schema[axis.name].kind)
-        described[axis.name] = table.schema[axis.name]
-        entries.append(described_axis(axis, TYPICAL))
+    kept = table.take(rows)  # values of rows that are left out are named nowhere
+    for axis in axes_of(kept, names):
+        own = kept.schema[axis.name].restricted_to(_texts_in(kept[axis.name]))
+        typical = typical_of_classes(axis, classes, n_classes)[classes]
+        columns[axis.name] = _of_values(kept[axis.name], axis, typical, own.kind)
+        described[axis.name] = own
+        entries.append(described_axis(replace(axis, described=own), TYPICAL))
     made = replace(released, schema=replace(released.schema, columns=described), columns=columns)
-    output = {**release.manifest.output, "columns": [describe_column(column) for column in made.schema]}
+    shown = [column.restricted_to(_texts_in(made[column.name])) for column in made.schema]
+    output = {**release.manifest.output, "columns": [describe_column(column) for column in shown]}
     stated = release.with_manifest(output=output, recodings=tuple(entries), evidence=_evidence(release, made, names))
     return replace(stated, table=made)
+
+
+def _texts_in(column: CodedColumn) -> list[str]:
+    """Values of a column as the texts of a domain; a domain is of texts only."""
+    return [value for value in column.values.drop_null().to_pylist() if isinstance(value, str)]
 
 
 def _check_able(table: AnyTable, release: Release) -> None:

@@ -145,6 +145,13 @@ def read_described(
         problem = "is a sparse 0/1 table, which is not recoded: its features are selected"
         raise InputError(problem, path=path, hint="take the columns that the manifest names")
     listed = [columns.get(c.name, Column(c.name, Role.IDENTIFIER, c.kind)) for c in seen.schema]
+    # An order that no released cell shows is in no manifest; the release was made by the one that was recognised.
+    listed = [
+        replace(own, kind=c.kind, domain=c.domain, is_order_recognised=True)
+        if c.is_order_recognised and own.kind is Kind.CATEGORICAL and own.role is not Role.IDENTIFIER
+        else own
+        for own, c in zip(listed, seen.schema, strict=True)
+    ]
     if all(column.kind is seen.schema[column.name].kind and column.missing is None for column in listed):
         described = seen.with_schema(Schema.of(listed, tuple(missing)))
         return described.without_incomplete_rows() if options.complete_rows_only else described

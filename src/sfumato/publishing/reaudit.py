@@ -310,8 +310,10 @@ def original_options(options: ReadOptions, manifest: Manifest | Path | None = No
     only a format that the door would not find by itself is said there.
     """
     said = stated_formats(manifest) if manifest is not None else {}
-    formats = tuple((said | dict(options.formats)).items())
-    return replace(options, complete_rows_only=False, one_row_per_person=None, mixed_as_text=True, formats=formats)
+    stated = tuple((name, text) for name, text in said.items() if name not in dict(options.formats))
+    return replace(
+        options, complete_rows_only=False, one_row_per_person=None, mixed_as_text=True, stated_formats=stated
+    )
 
 
 def stated_formats(manifest: Manifest | Path) -> dict[str, str]:

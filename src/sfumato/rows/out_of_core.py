@@ -538,7 +538,7 @@ def _described(
     domains: Mapping[str, tuple[str, ...]] | None = None,
 ) -> LargeTable:
     """Put the columns that were found together, and describe them as the schema does; ``domains`` are ordered."""
-    names, schema, readings, ordered = tuple(found), coder.rules.schema, coder.readings, domains or {}
+    names, schema, readings, ordered = tuple(found), coder.rules.schema, options.readings_of(coder), domains or {}
     outline = Table(
         Schema.of(
             (

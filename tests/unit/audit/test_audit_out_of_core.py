@@ -20,7 +20,7 @@ from sfumato.audit.not_in_memory import beyond_counts
 )
 def test_what_counts_cannot_show_is_named(claimed, named):
     nothing = {"promises": [], "stated_risk": {}, "perturbation": None, "drops_incomplete_rows": False}
-    nothing |= {"input_parties": None}
+    nothing |= {"input_parties": None, "recodings": {}}
     claims = SimpleNamespace(**(nothing | claimed))
 
     assert list(beyond_counts(claims)) == named

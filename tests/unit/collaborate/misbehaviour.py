@@ -252,7 +252,7 @@ def finds_a_file_at(stage, path):
 def cannot_write():
     """Have no room on the disk."""
 
-    def fail(*_):
+    def fail(*_, **__):
         raise OSError(errno.ENOSPC, "no space")
 
     publishing.write_table = fail

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +44,9 @@ def test_rows_of_a_table_by_brute_force(rows):
     with pytest.MonkeyPatch.context() as patched:  # as if keys were too long for one number
         patched.setattr("sfumato.counting.unique_rows._LARGEST_KEY", 8)
         assert n_unique_rows(table) == _alone(rows)
-    assert MEASURED[UNIQUE_ROWS](Columns(table), None) == pytest.approx(_alone(rows) / len(rows))
+    assert MEASURED[UNIQUE_ROWS](Columns(table), SimpleNamespace(prepared={})) == pytest.approx(
+        _alone(rows) / len(rows)
+    )
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("pq")), min_size=1, max_size=20))
@@ -53,7 +56,9 @@ def test_rows_of_a_sparse_table_by_brute_force(rows):
     held = held.with_schema(held.schema.with_roles({"t": "target"}))
     table = BinaryTable(matrix, (Feature("f", "f"), Feature("g", "g")), held)
     assert n_unique_rows(table) == _alone(rows)
-    assert MEASURED[UNIQUE_ROWS](Columns(table), None) == pytest.approx(_alone(rows) / len(rows))
+    assert MEASURED[UNIQUE_ROWS](Columns(table), SimpleNamespace(prepared={})) == pytest.approx(
+        _alone(rows) / len(rows)
+    )
 
 
 @pytest.mark.parametrize("name", ["mondrian", "global-recoding", "anatomy", "random-flipping"])

@@ -246,23 +246,28 @@ def _check_kinds(original: Columns, claims: Claims, is_described: bool) -> Itera
     ranges = [
         r for r in claims.recodings.values() if r.rule in (GENERALIZED, HIERARCHY, TYPICAL) and r.column in original
     ]
-    ranges = [r for r in ranges if r.kind is Kind.ORDERED or (is_described and r.kind is not Kind.CATEGORICAL)]
-    described = {r.name: original.describe(r.column) for r in ranges}
+    ranges = [r for r in ranges if r.kind is not Kind.CATEGORICAL]
+    stated = [(r.name, r.column, r.kind, r.domain) for r in ranges]
+    measured = {getattr(promise.guarantee, "sensitive", None) for promise in claims.promises}
+    stated += [
+        (c.name, c.name, c.kind, c.domain)
+        for c in claims.columns
+        if c.name in original and c.name not in claims.recodings and (is_described or c.name in measured)
+    ]
     wrong: list[str] = []
     unknown: list[str] = []
-    for recoding in ranges:
-        own = described[recoding.name]
-        is_same = recoding.kind is own.kind
-        if is_same and own.kind is Kind.ORDERED:
-            is_same = recoding.domain == own.domain or _runs_along(recoding.domain, own.domain)
+    for name, column, kind, domain in stated:
+        own = original.describe(column)
+        is_same = kind is own.kind and (not domain or _runs_along(domain, own.domain))
+        is_same = is_same and (kind is not Kind.ORDERED or domain == own.domain or _runs_along(domain, own.domain))
         is_declared = own.kind is Kind.ORDERED and not own.is_order_recognised
         if not is_same:
-            (wrong if is_described or is_declared else unknown).append(recoding.name)
-    if len(ranges) > len(unknown):
+            (wrong if is_described or is_declared else unknown).append(name)
+    if len(stated) > len(unknown):
         said = f" are not those of the original: {listed(wrong)}" if wrong else " are those of the original"
-        yield Check("order of cells", not wrong, f"orders that the manifest states for ranges{said}")
+        yield Check("order of cells", not wrong, f"kinds and orders that the manifest states{said}")
     if unknown:
-        said = f"whether the levels of {listed(unknown)} were joined in their own order, which was not declared"
+        said = f"whether {listed(unknown)} have the kind and order that the manifest states, which were not declared"
         yield Unchecked("order", said, "describe the original in a project")
 
 

@@ -9,6 +9,7 @@ from sfumato.audit.claims import Claims
 from sfumato.table.coding import Source
 
 NAME = "labels"
+HOLD_LABELS = ("sav", "zsav", "dta", "xpt")
 
 
 def check_labels(source: Source | None, claims: Claims) -> Iterator[Check]:
@@ -19,6 +20,11 @@ def check_labels(source: Source | None, claims: Claims) -> Iterator[Check]:
     """
     labelled = [column for column in claims.columns if column.label is not None or column.value_labels]
     if not labelled:
+        return
+    if claims.output_format not in HOLD_LABELS:
+        yield Check(
+            NAME, False, "the manifest states labels of columns or values, which a file of this format cannot hold"
+        )
         return
     wrong = []
     for column in labelled:

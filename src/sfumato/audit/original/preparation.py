@@ -74,6 +74,9 @@ def prepared_again(
         if name not in columns:
             problems.append(f"'{name}' is not in the original")
             continue
+        if not _may_be_prepared(described[name], claimed, claims):
+            problems.append(f"'{name}' has a role in which nothing is prepared, or tells persons apart")
+            continue
         try:
             done = _done(original, claimed, claims, key, project_key)
         except _CannotError as exc:
@@ -95,6 +98,22 @@ def prepared_again(
         found.append(Unchecked("cells", said, GIVE_KEY))
     table = replace(original, schema=Schema.of(described.values(), original.schema.missing), columns=columns)
     return table, replace(claims, unkeyed=frozenset(unkeyed)), found
+
+
+def _may_be_prepared(column: Column, claimed: ClaimedPreparation, claims: Claims) -> bool:
+    """Whether a column of this role can have been prepared so: one that tells persons apart never is."""
+    if column.role in (Role.PERSON, Role.WEIGHT) or column.name in _telling_persons_apart(claims):
+        return False
+    if claimed.has("pseudonym"):
+        return column.role in (Role.IDENTIFIER, Role.OTHER, Role.QUASI_IDENTIFIER)  # the last where nobody declared it
+    return column.role is not Role.IDENTIFIER or claimed.has("drop")
+
+
+def _telling_persons_apart(claims: Claims) -> set[str]:
+    """Columns by which the manifest says that persons are counted or kept."""
+    promised = {getattr(promise.guarantee, "person", None) for promise in claims.promises}
+    kept = {claims.persons.column} if claims.persons is not None else set()
+    return {name for name in promised | kept if name}
 
 
 def _described(column: Column, claimed: ClaimedPreparation) -> Column:
@@ -338,7 +357,8 @@ def check_prepared(released: Columns, claims: Claims) -> Iterator[Check | Unchec
     if not claims.prepared:
         return
     sources = {recoding.column for recoding in claims.recodings.values()}
-    problems: list[str] = []
+    persons = _telling_persons_apart(claims) & claims.prepared.keys()
+    problems = [f"'{name}' tells persons apart, and is never prepared" for name in sorted(persons)]
     for name, claimed in claims.prepared.items():
         is_released = name in claims.names() and name in released
         if claimed.has("drop"):

@@ -80,8 +80,9 @@ def _of_ranges(
     places = np.flatnonzero(occurs)
     first, last = np.searchsorted(places, read.starts), np.searchsorted(places, read.stops) - 1
     holds = first <= last
-    np.minimum.at(low, read.cells[holds], at_place[places[first[holds]]])
-    np.maximum.at(high, read.cells[holds], at_place[places[last[holds]]])
+    with np.errstate(invalid="ignore"):  # places of values that are none by the stated kind, which another check says
+        np.minimum.at(low, read.cells[holds], at_place[places[first[holds]]])
+        np.maximum.at(high, read.cells[holds], at_place[places[last[holds]]])
     has_value = low <= high
     width = np.subtract(high, low, out=np.zeros(read.n_cells), where=has_value)
     penalties = width / span if span > 0 else np.zeros(read.n_cells)

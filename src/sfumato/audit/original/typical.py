@@ -43,6 +43,12 @@ def check_typical(
         Row of the original of each released row, if that is known.
     """
     stated = [r for r in claims.recodings.values() if r.rule == TYPICAL]
+    known = set(claims.names(Role.QUASI_IDENTIFIER))
+    foreign = [r.name for r in stated if r.name not in known or r.name != r.column]
+    if foreign:
+        said = f"cannot be typical of a class, as they are of no quasi-identifier: {listed(foreign)}"
+        yield Check(NAME, False, f"cells {said}")
+        return
     stated = [r for r in stated if r.name in released and r.column in original]
     if not stated:
         return
@@ -107,8 +113,9 @@ class _Values:
     def can_be_shared_out(self, cells: Ids, sizes: Ids, codes: NDArray[np.integer]) -> bool:
         """Whether values can be dealt to classes of these sizes so that each has this cell as its typical value.
 
-        A necessary condition. With an order, and no value missing, it is Hall's: a class of n rows takes its cell, as
-        many values at or below it as come before the middle, and the others at or above it.
+        A necessary condition. With an order it is Hall's: a class of n rows takes its cell, as many values at or below
+        it as come before the middle, and the others at or above it. Of M missing values a class has at most M, and no
+        more than half of its rows, if its cell is known.
         """
         places = self._of_values[codes]
         if (cells == -2).any():
@@ -120,12 +127,12 @@ class _Values:
             n_distinct = max(len(np.unique(places)), 1)
             needed = np.bincount(n_cells, -(-sizes[cells >= 0] // n_distinct), minlength=n_values)
             return bool((needed <= there).all())
-        if len(known) < len(places):
-            return bool((np.bincount(n_cells, minlength=n_values) <= there).all())
-        below, above = (sizes - 1) // 2, sizes // 2
-        at_or_below = np.cumsum(np.bincount(cells, below + 1, minlength=n_values))
-        at_or_above = np.cumsum(np.bincount(cells, above + 1, minlength=n_values)[::-1])
-        fits = (np.bincount(cells, minlength=n_values) <= there).all()
+        of_known = sizes[cells >= 0]
+        held = np.maximum(-(-of_known // 2), of_known - (len(places) - len(known)))
+        below, above = (held - 1) // 2, held // 2
+        at_or_below = np.cumsum(np.bincount(n_cells, below + 1, minlength=n_values))
+        at_or_above = np.cumsum(np.bincount(n_cells, above + 1, minlength=n_values)[::-1])
+        fits = (np.bincount(n_cells, minlength=n_values) <= there).all()
         fits = fits and (at_or_below <= np.cumsum(there)).all()
         return bool(fits and (at_or_above <= np.cumsum(there[::-1])).all())
 

@@ -121,6 +121,10 @@ def public_features(
     """
     if _beside(table).only_complete_rows:
         raise _drops_rows()
+    if any(c.reading is not None and c.reading.format != AS_TEXT for c in _beside(table).schema):
+        problem = "got one whose dates or numbers were read in a format that was found in its rows"
+        hint = "give the file or the frame itself, or a table of plain numbers and ISO dates"
+        raise InvalidParameterError("the table", problem, allowed="one read without a look at its rows", hint=hint)
     if isinstance(table, BinaryTable):
         if table.source is not None and table.source.format == _SPARSE:
             raise _sparse()

@@ -88,12 +88,19 @@ class ReadOptions:
     mixed_as_text: bool = False
     formats: tuple[tuple[str, str], ...] = ()
     guess_formats: bool = True
+    stated_formats: tuple[tuple[str, str], ...] = ()
     query: str | None = field(default=None, repr=False)  # which may hold values
     table: str | None = None
 
     def rules(self, schema: Schema | None) -> CellRules:
         """Say what the door has to know of cells."""
-        return CellRules(schema, self.missing, self.mixed_as_text, dict(self.formats), self.guess_formats)
+        formats = dict(self.stated_formats) | dict(self.formats)
+        return CellRules(schema, self.missing, self.mixed_as_text, formats, self.guess_formats)
+
+    def readings_of(self, coder: ColumnCoder) -> dict[str, Reading]:
+        """Say how the texts of columns were read, and of which a manifest alone says so."""
+        stated = dict(self.stated_formats).keys() - dict(self.formats).keys()
+        return {name: replace(own, is_stated=name in stated) for name, own in coder.readings.items()}
 
     def of_files(self) -> ReadOptions:
         """Give the same options for another source, which no query and no table of a database is about."""
@@ -256,7 +263,7 @@ def _read_memory(source: Any, schema: Schema | None, options: ReadOptions) -> Ta
 
 
 def _table(parsed: Parsed, source: Source, schema: Schema | None, options: ReadOptions, coder: ColumnCoder) -> Table:
-    readings = coder.readings
+    readings = options.readings_of(coder)
     found = [Column(name, kind=kind, reading=readings.get(name)) for name, kind in parsed.kinds.items()]
     found = [in_order_of(column, parsed.domains) for column in found]
     if schema is None:

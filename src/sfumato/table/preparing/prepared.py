@@ -125,7 +125,12 @@ def _check_role(column: Column, asked: Preparation) -> None:
         raise SchemaError(problem, column=column.name, hint=hint)
     if column.role in WITHHELD and not (asked.drop and column.role is Role.IDENTIFIER):
         problem = f"has the role {column.role} and is never released: there is nothing to prepare"
-        raise SchemaError(problem, column=column.name, hint="leave its preparation out")
+        raise SchemaError(
+            problem,
+            column=column.name,
+            hint="give it another role, such as quasi-identifier, or leave its preparation out",
+            remedy=("roles",),
+        )
 
 
 def _check_kind(column: Column, asked: Preparation) -> None:
