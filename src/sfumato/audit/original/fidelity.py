@@ -252,7 +252,10 @@ def _check_kinds(original: Columns, claims: Claims, is_described: bool) -> Itera
     stated += [
         (c.name, c.name, c.kind, c.domain)
         for c in claims.columns
-        if c.name in original and c.name not in claims.recodings and c.name in measured
+        if c.name in original
+        and c.name not in claims.recodings
+        and c.name in measured
+        and not c.kind is original.describe(c.name).kind is Kind.CATEGORICAL
     ]  # what is promised of these is measured along their order
     wrong: list[str] = []
     unknown: list[str] = []
