@@ -30,8 +30,8 @@ def command(output: str, k: int, quick: bool, force: bool) -> None:
       sfumato demo -k 20 -o /tmp/demo
     """
     from sfumato.atomic import write_atomically
-    from sfumato.cli.options import progress_bar
-    from sfumato.cli.summary import show_checks, show_lines, show_warnings
+    from sfumato.cli.options.tables import progress_bar
+    from sfumato.cli.speaking.summary import show_checks, show_lines, show_warnings
     from sfumato.mechanisms.registry import build_mechanism
     from sfumato.project.describe import is_demo_folder, write_demo
     from sfumato.project.file import DEFAULT_MECHANISM

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.audit.checks import DECLARE, GIVE_BOTH, GIVE_KEY, GIVE_ORIGINAL, GIVE_POPULATION, IN_MEMORY
-from sfumato.cli.speaking import warn
+from sfumato.cli.speaking.on_stderr import warn
 from sfumato.errors import CONFIRMED_EXCEPT, AuditFailedError, on_one_line
 from sfumato.report.guarantee_texts import guarantee_in_words
 from sfumato.report.in_short import lines_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import read_options, reading_options
+from sfumato.cli.options.tables import read_options, reading_options
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import confirmed_columns, given_roles, progress_bar, read_options, read_with_roles
+from sfumato.cli.options.tables import confirmed_columns, given_roles, progress_bar, read_options, read_with_roles
 from sfumato.schema import PROJECT_NAME
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def attack_held_out(
 
 
 def _of_project(settings: dict[str, Any]) -> tuple[str, Mechanism, AnyTable]:
-    from sfumato.cli.release import project_with_flags
+    from sfumato.cli.making.release import project_with_flags
     from sfumato.mechanisms.registry import build_mechanism, mechanism_info
     from sfumato.publishing.from_project import read_publicly
 
@@ -68,8 +68,8 @@ def _of_project(settings: dict[str, Any]) -> tuple[str, Mechanism, AnyTable]:
 
 
 def _of_flags(data: str, settings: dict[str, Any]) -> tuple[str, Mechanism, AnyTable]:
-    from sfumato.cli.release import merged_parameters
-    from sfumato.cli.summary import show_guesses, show_repeating
+    from sfumato.cli.making.release import merged_parameters
+    from sfumato.cli.speaking.summary import show_guesses, show_repeating
     from sfumato.mechanisms.baselines.features import described_publicly
     from sfumato.mechanisms.registry import build_mechanism, mechanism_info
     from sfumato.project.file import DEFAULT_MECHANISM

@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from sfumato.cli import compare as command_module
 from sfumato.cli.main import run
+from sfumato.cli.making import compare as command_module
 from sfumato.datasets.admissions import admissions
 from sfumato.table.io.write import write_table
 

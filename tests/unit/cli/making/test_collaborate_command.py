@@ -14,8 +14,8 @@ import time
 import pytest
 
 import sfumato
-from sfumato.cli import collaborate as collaborate_options
 from sfumato.cli.main import run
+from sfumato.cli.making import collaborate as collaborate_options
 from sfumato.collaborate.config import load_party_config
 from sfumato.collaborate.shared_schema import read_shared_schema
 from sfumato.publishing.reaudit import audit_published
@@ -615,7 +615,7 @@ def test_help_and_the_way_to_an_agreement_import_little():
     heavy = {"sklearn", "matplotlib", "opendp", "mpyc", "rich", "joblib"}
     program = f"""
 import sys
-import sfumato.cli.collaborate
+import sfumato.cli.making.collaborate
 assert not {{"numpy", "cryptography"}} & set(sys.modules)
 import sfumato.collaborate.session.party, sfumato.collaborate.shared_schema, sfumato.table.io.read
 assert not {heavy!r} & set(sys.modules), {heavy!r} & set(sys.modules)

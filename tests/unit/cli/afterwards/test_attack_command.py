@@ -83,7 +83,7 @@ def test_grown_sets_say_what_was_added(folder, capsys):
 
 
 def test_worst_sets_come_first_and_long_lists_are_cut_short(folder, capsys, monkeypatch):
-    monkeypatch.setattr("sfumato.cli.attack.SETS_SHOWN", 2)
+    monkeypatch.setattr("sfumato.cli.afterwards.attack.SETS_SHOWN", 2)
     pairs = [s for s in json.loads(attack(capsys, "stays.csv", "--json")[1]) if len(s["background"]) == 2]
     worst = sorted(pairs, key=lambda summary: (summary["n_reidentified"], summary["n_expected"]))[-1]
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from sfumato.cli.main import run
-from sfumato.cli.options import apply_roles
+from sfumato.cli.options.tables import apply_roles
 from sfumato.datasets.admissions import admissions
 from sfumato.mechanisms.base import Release
 from sfumato.publishing.reaudit import read_manifest, read_original, read_released

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import check_release_there
+from sfumato.cli.options.tables import check_release_there
 
 KINDS = ("croissant", "dcat-ap", "dictionary")
 
@@ -56,7 +56,7 @@ def command(released: str, manifest_path: str | None, kinds: tuple[str, ...], fo
 
     where = Path(manifest_path) if manifest_path else manifest_path_for(Path(released))
     check_release_there(released, where)
-    from sfumato.cli.summary import show_verdict
+    from sfumato.cli.speaking.summary import show_verdict
     from sfumato.mechanisms.base import Release
     from sfumato.publishing.reaudit import audit_published, read_manifest, read_released
     from sfumato.report.metadata import Publication, metadata_path, write_metadata

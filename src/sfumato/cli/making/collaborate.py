@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sfumato.cli.homes import ENGINE_HELP, Home, home_of
-from sfumato.cli.options import given_roles, read_options, reading_options, role_options
+from sfumato.cli.options.homes import ENGINE_HELP, Home, home_of
+from sfumato.cli.options.tables import given_roles, read_options, reading_options, role_options
 from sfumato.errors import on_one_line
 
 if TYPE_CHECKING:
@@ -440,7 +440,7 @@ def party(
       sfumato collaborate party --config party.toml --data mine.csv --schema schema.json --dry-run \\
         --mode selection-only --min-privacy-gain 0.2
     """
-    from sfumato.cli.summary import show_release, show_verdict
+    from sfumato.cli.speaking.summary import show_release, show_verdict
     from sfumato.collaborate.config import load_party_config
     from sfumato.collaborate.session.party import take_part
     from sfumato.collaborate.shared_schema import read_shared_schema_and_digest
@@ -498,7 +498,7 @@ def _take_part_jointly(
     as_json: bool,
 ) -> None:
     """Take part in a session that publishes one table of all parties' rows, and say what came of it."""
-    from sfumato.cli.summary import show_release, show_verdict
+    from sfumato.cli.speaking.summary import show_release, show_verdict
     from sfumato.collaborate.joint.party import check_in_memory, take_part_jointly
     from sfumato.mechanisms.hierarchies.files import read_hierarchy
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import (
+from sfumato.cli.options.tables import (
     apply_roles,
     check_data_there,
     check_release_there,
@@ -24,7 +24,7 @@ from sfumato.cli.options import (
     role_options,
     with_given_roles,
 )
-from sfumato.cli.speaking import quiet_option
+from sfumato.cli.speaking.on_stderr import quiet_option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -154,7 +154,7 @@ def command(
             raise click.UsageError(problem)
         for table in tables:
             check_data_there(table)
-        from sfumato.cli.control_attacks import attack_held_out
+        from sfumato.cli.afterwards.control_attacks import attack_held_out
 
         data = tables[0] if tables else None
         attack_held_out(data, hold_out, settings, include_target=infer_target, seed=seed, as_json=as_json)
@@ -288,7 +288,7 @@ def _link(
 def _read_reference(path: str, manifest: Manifest, options: ReadOptions, has_own_tokens: bool) -> AnyTable:
     from dataclasses import replace
 
-    from sfumato.cli.summary import show_notes
+    from sfumato.cli.speaking.summary import show_notes
     from sfumato.publishing.reaudit import as_prepared, read_original
     from sfumato.table.coding import Table
     from sfumato.table.io.read import read_table
@@ -428,7 +428,7 @@ def attack_pair(
     """Read both tables, attack the original as it is and the release, and show what was found."""
     from sfumato.attack.inference import ScoresInMemory
     from sfumato.attack.risk import attacked_rows, risk_of
-    from sfumato.cli.summary import show_persons
+    from sfumato.cli.speaking.summary import show_persons
 
     original, released, manifest = _read(original_path, released_path, manifest_path, options, roles)
     show_persons(original)
@@ -457,8 +457,8 @@ def attack_with_control(
     as_json: bool,
 ) -> None:
     """Read original, release and control people, whose columns have the original's roles, and attack."""
-    from sfumato.cli.control_attacks import show_attacks
-    from sfumato.cli.summary import show_repeating
+    from sfumato.cli.afterwards.control_attacks import show_attacks
+    from sfumato.cli.speaking.summary import show_repeating
     from sfumato.publishing.reaudit import as_prepared, read_original
     from sfumato.table.io.read import read_table
     from sfumato.table.persons import identifiers_of
@@ -478,7 +478,7 @@ def attack_with_control(
 def _read(
     original_path: str, released_path: str, manifest_path: str | None, options: ReadOptions, roles: dict[str, Role]
 ) -> tuple[AnyTable, AnyTable, Manifest | None]:
-    from sfumato.cli.summary import show_notes
+    from sfumato.cli.speaking.summary import show_notes
     from sfumato.publishing.reaudit import as_prepared, read_manifest, read_original, read_released
     from sfumato.schema import Role
     from sfumato.table.io.read import read_table

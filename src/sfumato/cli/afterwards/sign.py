@@ -21,7 +21,7 @@ def command(manifest: str, key: str, output: str | None, force: bool) -> None:
       sfumato audit release.csv --manifest release.csv.manifest.json \\
         --signature release.csv.manifest.json.sig --public-key publisher.pub
     """
-    from sfumato.cli.options import needs_cryptography
+    from sfumato.cli.options.tables import needs_cryptography
     from sfumato.publishing.signing import sign_manifest
 
     needs_cryptography()

@@ -14,7 +14,7 @@ import pytest
 import xlsxwriter
 
 from sfumato.cli.main import run
-from sfumato.cli.options import apply_roles
+from sfumato.cli.options.tables import apply_roles
 from sfumato.project.describe import describe_to_project
 from sfumato.project.file import load_project
 from sfumato.rows.out_of_core import open_large

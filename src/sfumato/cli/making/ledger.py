@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import read_options, reading_options
+from sfumato.cli.options.tables import read_options, reading_options
 from sfumato.schema import PROJECT_NAME
 
 if TYPE_CHECKING:

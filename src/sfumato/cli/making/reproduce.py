@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-CHECKOUT = Path(__file__).resolve().parents[3]
+CHECKOUT = Path(__file__).resolve().parents[4]
 
 
 @click.command("reproduce")

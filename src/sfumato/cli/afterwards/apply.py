@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import check_data_there, progress_bar, read_options, reading_options
-from sfumato.cli.speaking import quiet_option
+from sfumato.cli.options.tables import check_data_there, progress_bar, read_options, reading_options
+from sfumato.cli.speaking.on_stderr import quiet_option
 
 if TYPE_CHECKING:
     from sfumato.manifest import Manifest
@@ -80,7 +80,7 @@ def command(manifest: str, new: str, output: str, unknown: UnknownRule, force: b
     for path in (new, original, release):
         if path is not None:
             check_data_there(path)
-    from sfumato.cli.summary import show_warnings
+    from sfumato.cli.speaking.summary import show_warnings
     from sfumato.publishing.new_rows import (
         NO_GUARANTEE,
         by_rules,
@@ -137,7 +137,7 @@ def _by_original(
     unknown: UnknownRule,
     hierarchies: tuple[str, ...],
 ) -> Table:
-    from sfumato.cli.summary import show_warnings
+    from sfumato.cli.speaking.summary import show_warnings
     from sfumato.errors import InvalidParameterError
     from sfumato.project.keys import key_of_manifest
     from sfumato.publishing.from_project import read_project_of

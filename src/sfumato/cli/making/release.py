@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.homes import ENGINE_HELP, MEMORY_HELP, home_of, release_away
-from sfumato.cli.options import (
+from sfumato.cli.options.homes import ENGINE_HELP, MEMORY_HELP, home_of, release_away
+from sfumato.cli.options.preparing import number_or_text, preparations_in, prepare_option
+from sfumato.cli.options.tables import (
     check_data_there,
     confirm_option,
     confirmed_columns,
@@ -22,8 +23,7 @@ from sfumato.cli.options import (
     reading_options,
     role_options,
 )
-from sfumato.cli.preparing import number_or_text, preparations_in, prepare_option
-from sfumato.cli.speaking import quiet_option
+from sfumato.cli.speaking.on_stderr import quiet_option
 from sfumato.schema import LEDGER_NAME, PROJECT_NAME
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def command(
         return
     if data and settings["mechanism"] is None:  # another may refuse what is public before it looks at any file
         check_data_there(data)
-    from sfumato.cli.summary import (
+    from sfumato.cli.speaking.summary import (
         show_guesses,
         show_lines,
         show_notes,
@@ -432,7 +432,7 @@ def _with_population(mechanism: Mechanism, path: str | None, options: ReadOption
 def _from_project(
     path: Path, settings: dict[str, Any], ledger: LedgerUse, population_table: str | None = None
 ) -> Order:
-    from sfumato.cli.summary import showing_new_key
+    from sfumato.cli.speaking.summary import showing_new_key
     from sfumato.publishing.from_project import built_for, release_project
     from sfumato.table.coding import Source
 

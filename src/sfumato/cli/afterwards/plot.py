@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.speaking import quiet_option
+from sfumato.cli.speaking.on_stderr import quiet_option
 from sfumato.errors import InvalidParameterError, ManifestError
 
 

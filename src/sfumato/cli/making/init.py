@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import (
+from sfumato.cli.options.tables import (
     check_data_there,
     given_roles,
     person_rows_option,
@@ -16,7 +16,7 @@ from sfumato.cli.options import (
     reading_options,
     role_options,
 )
-from sfumato.cli.speaking import quiet_option
+from sfumato.cli.speaking.on_stderr import quiet_option
 from sfumato.errors import on_one_line
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ def command(
         problem = "Missing argument 'DATA'."
         raise click.UsageError(problem)
     check_data_there(data)
-    from sfumato.cli.summary import show_readings
-    from sfumato.cli.understood import is_shown, show_first_rows, show_not_understood
+    from sfumato.cli.speaking.summary import show_readings
+    from sfumato.cli.speaking.understood import is_shown, show_first_rows, show_not_understood
     from sfumato.project.describe import describe_data, describe_to_project
     from sfumato.schema import Schema
 
@@ -154,7 +154,7 @@ def _update(
 
 
 def _say_repeating(described: Described) -> None:
-    from sfumato.cli.summary import show_notes, show_repeating
+    from sfumato.cli.speaking.summary import show_notes, show_repeating
     from sfumato.schema import Role
     from sfumato.table.persons import notes_of_persons
     from sfumato.table.repeating import counted_identifiers

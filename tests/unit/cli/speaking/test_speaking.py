@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.cli.main import run
-from sfumato.cli.options import progress_bar
-from sfumato.cli.speaking import LogLines, quiet_option, warn
+from sfumato.cli.options.tables import progress_bar
+from sfumato.cli.speaking.on_stderr import LogLines, quiet_option, warn
 from sfumato.datasets.admissions import admissions
 from sfumato.table.io.write import write_table
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import (
+from sfumato.cli.options.tables import (
     check_data_there,
     confirm_option,
     confirmed_columns,
@@ -23,7 +23,7 @@ from sfumato.cli.options import (
     reading_options,
     role_options,
 )
-from sfumato.cli.speaking import quiet_option
+from sfumato.cli.speaking.on_stderr import quiet_option
 from sfumato.errors import on_one_line
 from sfumato.schema import PROJECT_NAME
 
@@ -113,7 +113,7 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
         raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
     if data:
         check_data_there(data)
-    from sfumato.cli.summary import show_guesses, show_persons, show_readings
+    from sfumato.cli.speaking.summary import show_guesses, show_persons, show_readings
     from sfumato.evaluation.requested_guarantees import AskedGuarantee
 
     asked = [AskedGuarantee.parse(text) for text in settings["guarantees"]]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sfumato.cli.speaking import LogLines
+from sfumato.cli.speaking.on_stderr import LogLines
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import (
+from sfumato.cli.options.tables import (
     apply_roles,
     check_data_there,
     check_release_there,
@@ -20,7 +20,7 @@ from sfumato.cli.options import (
     role_options,
     with_given_roles,
 )
-from sfumato.cli.speaking import quiet_option
+from sfumato.cli.speaking.on_stderr import quiet_option
 
 if TYPE_CHECKING:
     from sfumato.audit.reading.columns import Declared
@@ -68,7 +68,7 @@ def command(released: str, manifest_path: str | None, output: str, **settings: A
     if settings["original"] and not settings["project"]:
         check_data_there(settings["original"])
     from sfumato.audit.claims import read_claims
-    from sfumato.cli.summary import show_persons, show_verdict
+    from sfumato.cli.speaking.summary import show_persons, show_verdict
     from sfumato.mechanisms.base import Release
     from sfumato.publishing.reaudit import (
         audit_published,
@@ -126,7 +126,7 @@ class _Original:
 def _original(
     manifest: Manifest, original: str | None, project: str | None, options: ReadOptions, roles: dict[str, Role]
 ) -> _Original:
-    from sfumato.cli.summary import show_notes
+    from sfumato.cli.speaking.summary import show_notes
     from sfumato.errors import InvalidParameterError
     from sfumato.publishing.reaudit import as_prepared, read_original
     from sfumato.report.reproduction import Asked

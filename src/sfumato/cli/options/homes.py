@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from sfumato.cli.options import (
+from sfumato.cli.options.preparing import preparations_in
+from sfumato.cli.options.tables import (
     apply_roles,
     confirmed_columns,
     given_roles,
@@ -23,7 +24,6 @@ from sfumato.cli.options import (
     read_options,
     with_given_roles,
 )
-from sfumato.cli.preparing import preparations_in
 
 if TYPE_CHECKING:
     from sfumato.audit.checks import AuditReport
@@ -145,7 +145,7 @@ class InBlocks(Home):
 
     def checked_output(self, order: Order, *, force: bool, dry_run: bool) -> Path | None:
         """Refuse an output that is not named or cannot be written."""
-        from sfumato.cli.release import checked_output
+        from sfumato.cli.making.release import checked_output
         from sfumato.table.coding import Source
 
         return None if dry_run else checked_output(order.output, Source(order.path, ""), force=force)
@@ -358,8 +358,8 @@ def release_away(
     ledger: LedgerUse,
 ) -> None:
     """Make a release of a table that is not in memory, audit it and write it."""
-    from sfumato.cli.release import formula_warnings, order_warnings, said_of, say_not_used
-    from sfumato.cli.summary import (
+    from sfumato.cli.making.release import formula_warnings, order_warnings, said_of, say_not_used
+    from sfumato.cli.speaking.summary import (
         show_guesses,
         show_notes,
         show_readings,
@@ -423,7 +423,7 @@ def release_away(
 
 
 def _order(data: str | None, project_path: Path, settings: dict[str, Any]) -> Order:
-    from sfumato.cli.release import merged_parameters, project_with_flags
+    from sfumato.cli.making.release import merged_parameters, project_with_flags
     from sfumato.mechanisms.registry import build_mechanism
     from sfumato.project.file import DEFAULT_MECHANISM
 
@@ -454,8 +454,8 @@ def _opened(rows: Rows, order: Order, memory: Memory) -> tuple[OutlinedTable, li
 
 def _say_of_persons(original: OutlinedTable, memory: Memory) -> None:
     """Say of identifiers that repeat that rows are counted, and how many rows were left out at the door."""
-    from sfumato.cli.release import say_left_out
-    from sfumato.cli.summary import show_notes, show_repeating
+    from sfumato.cli.making.release import say_left_out
+    from sfumato.cli.speaking.summary import show_notes, show_repeating
     from sfumato.rows.persons import identifiers_away, person_notes_away
 
     show_repeating(identifiers_away(original, memory.n_bytes))
@@ -506,7 +506,7 @@ def verify_away(
     key: str | None = None,
 ) -> AuditReport:
     """Audit a release where its rows are, against its original if that is given."""
-    from sfumato.cli.summary import show_notes, show_repeating, show_stated_formats
+    from sfumato.cli.speaking.summary import show_notes, show_repeating, show_stated_formats
     from sfumato.project.file import load_project
     from sfumato.publishing.reaudit import key_of_release, original_options
     from sfumato.rows.persons import identifiers_away, person_notes_away
@@ -528,7 +528,7 @@ def verify_away(
 
 def profile_away(path: str, options: ReadOptions, roles: dict[str, Role], home: Home, as_json: bool) -> None:
     """Print the risk profile of a table that is not in memory."""
-    from sfumato.cli.summary import show_guesses, show_notes, show_profile, show_readings, show_repeating
+    from sfumato.cli.speaking.summary import show_guesses, show_notes, show_profile, show_readings, show_repeating
     from sfumato.rows.persons import identifiers_away, person_notes_away, persons_repeat
 
     home.check_table(path, options, roles)

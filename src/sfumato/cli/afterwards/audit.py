@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.homes import ENGINE_HELP, MEMORY_HELP, home_of, profile_away, verify_away
-from sfumato.cli.options import (
+from sfumato.cli.options.homes import ENGINE_HELP, MEMORY_HELP, home_of, profile_away, verify_away
+from sfumato.cli.options.tables import (
     accepted_exceptions,
     apply_roles,
     check_data_there,
@@ -22,7 +22,7 @@ from sfumato.cli.options import (
     role_options,
     with_given_roles,
 )
-from sfumato.cli.speaking import quiet_option
+from sfumato.cli.speaking.on_stderr import quiet_option
 
 if TYPE_CHECKING:
     from sfumato.audit.checks import AuditReport, Check
@@ -142,7 +142,7 @@ def command(
     if engine is None and memory is None:
         _check_there(table, manifest_path, original, project)
     from sfumato.audit.checks import AuditReport, Check
-    from sfumato.cli.summary import end_audit
+    from sfumato.cli.speaking.summary import end_audit
     from sfumato.errors import InvalidParameterError, ManifestRefusedError
 
     options, roles = read_options(settings), given_roles(settings)
@@ -265,7 +265,7 @@ def _profile(
     as_json: bool,
 ) -> None:
     from sfumato.audit.profile import risk_profile
-    from sfumato.cli.summary import show_guesses, show_persons, show_profile, show_readings
+    from sfumato.cli.speaking.summary import show_guesses, show_persons, show_profile, show_readings
     from sfumato.table.io.read import read_table
 
     seen = read_table(path, options=replace(options, mixed_as_text=True))
@@ -305,7 +305,7 @@ def _described_original(
     manifest_path: Path, original: str | None, project: str | None, options: ReadOptions, roles: dict[str, Role]
 ) -> AnyTable | None:
     """Read the original: as a project describes it, or as the options say, with the roles given."""
-    from sfumato.cli.summary import show_stated_formats
+    from sfumato.cli.speaking.summary import show_stated_formats
     from sfumato.publishing.from_project import read_project_of
     from sfumato.publishing.reaudit import read_manifest, read_original
 
@@ -330,7 +330,7 @@ def _verified(
     other_originals: tuple[str, ...] = (),
     population: AnyTable | None = None,
 ) -> AuditReport:
-    from sfumato.cli.summary import show_persons
+    from sfumato.cli.speaking.summary import show_persons
     from sfumato.publishing.reaudit import audit_published, key_of_release
 
     described = _described_original(manifest_path, original, project, options, roles)
