@@ -91,7 +91,8 @@ def _date(value: str) -> Labels | None:
     return (value[:7], value[:4]) if is_date(value) else None
 
 
-# Countries: ISO 3166-1, in the sub-regions and regions of the United Nations' standard M49.
+# Countries: ISO 3166-1, in the sub-regions and regions of the United Nations' standard M49; compared with the codes of
+# regions in the repository lukes/ISO-3166-Countries-with-Regional-Codes, and for what it leaves out with M49.
 
 
 @cache
@@ -129,7 +130,8 @@ def _country(value: str) -> Labels | None:
     return _regions_of_names().get(_country_key(value))
 
 
-# Diagnoses: ICD-10 and ICD-10-CM by category, block and chapter; ICD-9 by category and chapter.
+# Diagnoses: ICD-10 and ICD-10-CM by category, block and chapter (sources: ``tables/icd10.txt``); ICD-9 by category and
+# chapter, as in the R package icd.
 
 _ICD10 = re.compile(r"([A-Z])([0-9A])([0-9A-Z])(?:\.?[0-9A-Z]{1,4}[-+*!]?|\.-)?")
 _ICD9 = re.compile(r"(?:(\d{1,3})|V(\d{1,2})|(E\d{1,3}))(?:\.\d{1,2})?")

@@ -101,6 +101,18 @@ def test_diagnoses_climb_from_category_to_block_to_chapter():
     assert len({chapter for _, chapter, _ in icd10_blocks()}) == 22
 
 
+def test_blocks_are_those_of_the_lists_of_the_who_and_of_icd_10_cm():
+    """The blocks that a comparison with both lists mended."""
+    codes = ["N50.1", "N50.8", "N52.9", "O75", "O76", "T24.0", "T27", "T30.0", "Y35", "Y37.0", "U07.1", "U83", "U99"]
+    blocks = {row[0]: row[2] for row in ready_hierarchy("icd10", codes).rows()}
+
+    assert blocks["N50.1"] == blocks["N52.9"] == "N40-N53"
+    assert blocks["O75"] == blocks["O76"] == "O60-O77"
+    assert (blocks["T24.0"], blocks["T27"], blocks["T30.0"]) == ("T20-T25", "T26-T28", "T29-T32")
+    assert blocks["Y35"] == blocks["Y37.0"] == "Y35-Y38"
+    assert (blocks["U07.1"], blocks["U83"], blocks["U99"]) == ("U00-U49", "U50-U99", "U50-U99")
+
+
 def test_ages_are_in_bands_of_5_10_and_20_years():
     labels = ready_hierarchy("age", [str(age) for age in range(100)]).labels
 
