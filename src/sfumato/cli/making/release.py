@@ -221,6 +221,7 @@ def command(
         show_notes,
         show_persons,
         show_readings,
+        show_ready_hierarchies,
         show_release,
         show_verdict,
         show_warnings,
@@ -265,6 +266,7 @@ def command(
         short = in_short(release)
         show_release(release)
     show_notes(prepared_in_words(release.manifest))
+    show_ready_hierarchies(order.built)
     if target is None:
         click.echo("dry run: nothing was written", err=True)
     else:

@@ -363,6 +363,7 @@ def release_away(
         show_guesses,
         show_notes,
         show_readings,
+        show_ready_hierarchies,
         show_release,
         show_verdict,
         show_warnings,
@@ -414,6 +415,7 @@ def release_away(
         click.echo(release.manifest.to_json(), nl=False)
     show_release(release)
     show_notes(prepared_in_words(release.manifest))
+    show_ready_hierarchies(order.mechanism)
     if target is None:
         click.echo("dry run: nothing was written; the promises were measured on counts or on a sample", err=True)
     else:

@@ -21,7 +21,7 @@ from sfumato.report.not_covered import not_promised
 if TYPE_CHECKING:
     from sfumato.audit.verify import AuditReport
     from sfumato.manifest import AnyTable
-    from sfumato.mechanisms.base import Release
+    from sfumato.mechanisms.base import Mechanism, Release
     from sfumato.schema import Column, Schema
     from sfumato.table.io.read import ReadOptions
     from sfumato.table.repeating import IdentifierCounts
@@ -74,6 +74,19 @@ def show_notes(notes: Iterable[str]) -> None:
     """Print what should be known, a line each."""
     for note in notes:
         click.echo(on_one_line(f"note: {note}"), err=True)
+
+
+def show_ready_hierarchies(mechanism: Mechanism) -> None:
+    """Say of columns that nobody gave a hierarchy that a standard's was taken, and how to give another."""
+    from sfumato.mechanisms.lattice.recoder import HierarchyRecoder
+
+    if not isinstance(mechanism, HierarchyRecoder):
+        return
+    from sfumato.mechanisms.hierarchies.ready import READY
+
+    for name, standard in mechanism.ready_columns().items():
+        words = f"'{name}' is coarsened by the ready hierarchy of {READY[standard]}"
+        show_notes([f"{words}; change it with --hierarchy '{name}=FILE'"])
 
 
 def show_readings(schema: Schema) -> None:

@@ -278,3 +278,25 @@ def test_the_order_of_a_recoded_column_is_audited_with_the_project_as_the_help_s
     run(["audit", "--help"])
     said = " ".join(capsys.readouterr().out.split())
     assert "joined in its own order, give --project, which declares that order" in said
+
+
+def test_a_release_says_which_ready_hierarchy_it_took_and_how_to_give_another(folder, capsys):
+    """Of countries, where a name that no list has is put under 'other'; in memory and in blocks alike."""
+    countries = ["France", "Germany", "Peru", "Chad", "Japan", "Holand-Netherlands"]
+    lines = [f"{name},{sex},{ill}" for name in countries for sex in "mf" for ill in ("yes", "no", "no")]
+    (folder / "homes.csv").write_text("\n".join(["country,sex,ill", *lines, ""]))
+    arguments = ["release", "homes.csv", "--target", "ill", "-m", "global-recoding", "-p", "k=7"]
+
+    codes = [run([*arguments, "-o", "one.csv"]), run([*arguments, "--memory", "1GB", "-o", "two.csv"])]
+    said = capsys.readouterr().err
+
+    assert codes == [0, 0]
+    note = "'country' is coarsened by the ready hierarchy of countries of ISO 3166; change it with --hierarchy"
+    assert said.count(note) == 2
+    assert (folder / "one.csv").read_bytes() == (folder / "two.csv").read_bytes()
+
+    rows = [f"{name};{'any' if name != 'Peru' else 'south'};*" for name in countries]
+    (folder / "own.csv").write_text("\n".join([*rows, ""]))
+
+    assert run([*arguments, "--hierarchy", "country=own.csv", "-o", "three.csv"]) == 0
+    assert "ready hierarchy" not in capsys.readouterr().err

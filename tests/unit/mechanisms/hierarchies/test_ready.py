@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -13,11 +14,14 @@ from sfumato.mechanisms.hierarchies.hierarchy import faults_of
 from sfumato.mechanisms.hierarchies.ready import (
     OTHER,
     READY,
+    Recognised,
     countries,
     icd10_blocks,
     ready_hierarchy,
     recognised_ready,
 )
+from sfumato.schema import Column, Schema
+from sfumato.table.coding import Table
 from sfumato.table.io.read import read_table
 
 CANARY = "zz-canary-zz"
@@ -153,12 +157,48 @@ def test_columns_are_recognised_by_what_they_hold():
     codes = ["FR", "DE", "PE", "TD", "JP"]
     diagnoses = ["E11.9", "I10", "I21.0", "C50.1", "J45.0"]
 
-    assert recognised_ready(" home ", names) == "country"
-    assert (recognised_ready(" home ", codes), recognised_ready(" country ", codes)) == (None, "country")
-    assert recognised_ready(" x ", diagnoses) == "icd10"
+    assert recognised_ready(" home ", names) == Recognised("country")
+    assert (recognised_ready(" home ", codes), recognised_ready(" country ", codes)) == (None, Recognised("country"))
+    assert recognised_ready(" x ", diagnoses) == Recognised("icd10")
     assert recognised_ready(" x ", [code[:3] for code in diagnoses]) is None
-    assert recognised_ready(" diag 1 ", [code[:3] for code in diagnoses]) == "icd10"
-    assert recognised_ready(" country ", [*names, "South"]) is None
+    assert recognised_ready(" diag 1 ", [code[:3] for code in diagnoses]) == Recognised("icd10")
+
+
+def test_a_column_named_after_countries_may_hold_some_that_no_list_has():
+    names = ["France", "Germany", "Peru", "Chad", "Japan", "Mali"]
+
+    assert recognised_ready(" native country ", [*names, "South", "Hong"]) == Recognised("country", unknown=OTHER)
+    assert recognised_ready(" native country ", [*names, "South", "Hong", "x"]) is None
+    assert recognised_ready(" home ", [*names, "South"]) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "country"),
+    [
+        (["02139", "02140", "10001", "94110", "94111"], None),
+        (["SW1A 1AA", "SW1A 2AB", "M1 1AE", "M1 1AF", "EC1A 1BB"], "GB"),
+        (["1011 AB", "1011 AC", "9712CP", "3511 LX", "1012 AA"], "NL"),
+        (["00-950", "00-951", "31-001", "80-180", "50-001"], "PL"),
+        (["K1A 0B1", "V6B 1A1", "H2X 1Y4", "M5V 2T6", "T2P 1J9"], "CA"),
+        (["111 22", "113 30", "411 01", "211 15", "753 10"], "SE"),
+        (["AD500", "AD501", "AD502", "AD503", "AD600"], None),
+    ],
+)
+def test_postcodes_are_recognised_by_name_and_form_where_that_is_asked_for(values, country):
+    assert recognised_ready(" zip code ", values, with_postcodes=True) == Recognised("postcode", country=country)
+    assert recognised_ready(" zip code ", values) is None
+    assert recognised_ready(" order ", values, with_postcodes=True) is None
+    assert recognised_ready(" zip code ", [*values, CANARY + "/"], with_postcodes=True) is None
+
+
+def test_postcodes_climb_by_prefix_unless_classes_can_be_learned_from_them():
+    values = [f"{number:05}" for number in range(100, 2100, 100)]
+    cells = pa.table({"plz": [*values, *values, *values], "ill": ["yes", "no", "no"] * 20})
+    whole = Table.from_arrow(cells, Schema.of([Column("plz"), Column("ill")]))
+    few = whole.take(np.arange(40))
+
+    assert hierarchy_for(few, "plz", target="ill").standard == hierarchy_for(whole, "plz").standard == "postcode"
+    assert hierarchy_for(whole, "plz", target="ill").standard == ""
 
 
 def test_the_automatic_hierarchy_of_countries_is_the_ready_one():
