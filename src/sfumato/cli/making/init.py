@@ -104,6 +104,7 @@ def command(
     show_readings(Schema.of(guess.column for guess in described.guesses))
     show_not_understood(described, data, options)
     _say_repeating(described)
+    _say_ages(described, output)
     if output != "-":
         click.echo(f"wrote {Path(output)}: check the roles, then run 'sfumato release'", err=True)
     _say_lacking((guess.column for guess in described.guesses), output)
@@ -151,6 +152,19 @@ def _update(
     click.echo(f"{done} {Path(output)}: all other roles are unchanged", err=True)
     if updated.project.default_role is None:
         _say_lacking(listed, output)
+
+
+def _say_ages(described: Described, output: str) -> None:
+    """Say which dates of birth are released as ages, and how to have them left out."""
+    from sfumato.cli.speaking.summary import show_notes
+
+    for guess in described.guesses:
+        if guess.prepare:
+            words = (
+                f"'{guess.column.name}' holds dates of birth and is released as the age on {guess.prepare['age_at']}"
+            )
+            where = "the project file" if output == "-" else output
+            show_notes([f'{words}: change prepare in {where}, or write role = "identifier" there without prepare'])
 
 
 def _say_repeating(described: Described) -> None:

@@ -217,6 +217,7 @@ def command(
         check_data_there(data)
     from sfumato.cli.speaking.summary import (
         show_guesses,
+        show_left_out_births,
         show_lines,
         show_notes,
         show_persons,
@@ -242,6 +243,7 @@ def command(
         release, original = order.make(target is not None, progress)
     show_guesses(order.guesses)
     if not release.manifest.is_differentially_private:  # what is said then must not depend on a look at the rows
+        show_left_out_births(original, order.guesses)
         show_readings(original.coded_part.schema)
         show_persons(original)
         say_left_out(original)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -87,6 +88,19 @@ def show_ready_hierarchies(mechanism: Mechanism) -> None:
     for name, standard in mechanism.ready_columns().items():
         words = f"'{name}' is coarsened by the ready hierarchy of {READY[standard]}"
         show_notes([f"{words}; change it with --hierarchy '{name}=FILE'"])
+
+
+def show_left_out_births(table: AnyTable, guesses: Sequence[ColumnGuess]) -> None:
+    """Say what to type to release ages instead of leaving dates of birth out."""
+    from sfumato.table.births import days_of_ages
+
+    for name, day in days_of_ages(table, guesses).items():
+        prepare, listed = (
+            shlex.quote(f"{name}=age_at:{day.isoformat()}"),
+            shlex.quote(f'"{name}"' if "," in name else name),
+        )
+        typed = f"--prepare {prepare} --quasi-identifiers {listed}"
+        show_notes([f"'{name}' holds dates of birth and is left out; to release the age on a day instead: {typed}"])
 
 
 def show_readings(schema: Schema) -> None:
