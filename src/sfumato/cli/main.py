@@ -64,6 +64,7 @@ FLAGS = {
     "timeout": "--timeout",
     "unknown_values": "--unknown generalize",
     "update": "sfumato init --update",
+    "value": "-p {name}=VALUE",
 }
 """By the name that a parameter has in Python, see :class:`sfumato.errors.SfumatoError`.
 

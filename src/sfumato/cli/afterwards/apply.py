@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options.tables import check_data_there, progress_bar, read_options, reading_options
+from sfumato.cli.options.named import hierarchy_files, hierarchy_option
+from sfumato.cli.options.tables import TABLE_FILE_HELP, check_data_there, progress_bar, read_options, reading_options
 from sfumato.cli.speaking.on_stderr import quiet_option
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @click.command("apply")
 @click.argument("manifest")
 @click.argument("new")
-@click.option("-o", "--output", required=True, help="File to write (.csv, .tsv, .parquet, .xlsx; .gz for text).")
+@click.option("-o", "--output", required=True, help=TABLE_FILE_HELP)
 @click.option("--original", metavar="FILE", help="Original of the release, which is made again to find the recoding.")
 @click.option("--project", metavar="FILE", help="Project file of the original, instead of --original.")
 @click.option(
@@ -29,13 +30,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Released file: match new rows with its cells. For recipients, who have no original.",
 )
-@click.option(
-    "--hierarchy",
-    "hierarchies",
-    multiple=True,
-    metavar="COLUMN=FILE",
-    help="With --original: hierarchy file of a column that the release was made with; repeat for several.",
-)
+@hierarchy_option("With --original: hierarchy file of a column that the release was made with; repeat for several.")
 @click.option(
     "--unknown",
     type=click.Choice(["refuse", "generalize"]),
@@ -151,7 +146,7 @@ def _by_original(
         declared, key = described.settings, key_of_manifest(Path(project).parent, manifest.to_dict())
     elif original is not None:
         table, key = read_original_of(original, options, manifest), None
-        declared = {"hierarchies": _files(hierarchies)} if hierarchies else {}
+        declared = {"hierarchies": hierarchy_files(hierarchies)} if hierarchies else {}
     else:
         name = manifest.mechanism["name"]
         problem = f"got a manifest of {name}, which does not hold how rows were grouped or values coarsened"
@@ -171,16 +166,3 @@ def _by_original(
     applied = by_recoding(recoding, schema, rows, unknown)
     show_warnings([said for said in [shows_more(applied, released, recoding)] if said])
     return applied
-
-
-def _files(hierarchies: tuple[str, ...]) -> dict[str, str]:
-    """Read COLUMN=FILE."""
-    from sfumato.errors import InvalidParameterError
-
-    found = {}
-    for text in hierarchies:
-        column, _, file = text.partition("=")
-        if not column or not file:
-            raise InvalidParameterError("--hierarchy", "got something else", allowed="written as COLUMN=FILE")
-        found[column] = file
-    return found

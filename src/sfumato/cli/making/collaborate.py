@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from sfumato.cli.options.homes import ENGINE_HELP, Home, home_of
+from sfumato.cli.options.named import hierarchy_files, hierarchy_option
 from sfumato.cli.options.tables import given_roles, read_options, reading_options, role_options
 from sfumato.errors import on_one_line
 
@@ -94,13 +95,7 @@ PLANNING = (
         help="Remove no features: publish one table of all parties' rows, in which every class has at least K rows "
         "(3 to 7 parties, an honest majority).",
     ),
-    click.option(
-        "--hierarchy",
-        "hierarchies",
-        multiple=True,
-        metavar="COLUMN=FILE",
-        help="For --joint-k: hierarchy file of a column, the same for all parties; repeat for several.",
-    ),
+    hierarchy_option("For --joint-k: hierarchy file of a column, the same for all parties; repeat for several."),
     click.option("--epsilon", type=float, help="Add noise to every party's counts: ε of differential privacy."),
     click.option("--min-count", type=int, help="Show the totals, hiding counts below this. Default: show none."),
     click.option(
@@ -168,12 +163,7 @@ def hierarchies_of(settings: dict[str, Any], plan: Plan) -> dict[str, Path]:
     """Take the hierarchy files out of a command's settings; only a joint k has a use for them."""
     from sfumato.errors import InvalidParameterError
 
-    found = {}
-    for text in settings.pop("hierarchies"):
-        column, equals, file = text.partition("=")
-        if not equals or not column or not file:
-            raise InvalidParameterError("--hierarchy", f"got {text!r}", allowed="COLUMN=FILE")
-        found[column] = Path(file)
+    found = {column: Path(file) for column, file in hierarchy_files(settings.pop("hierarchies")).items()}
     if found and plan.joint_k is None:
         raise InvalidParameterError("--hierarchy", "got one", allowed="left out without --joint-k")
     return found

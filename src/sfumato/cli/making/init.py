@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from sfumato.cli.options.tables import (
 )
 from sfumato.cli.speaking.on_stderr import quiet_option
 from sfumato.errors import on_one_line
+from sfumato.schema import PROJECT_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 @click.command("init")
 @click.argument("data", required=False)
-@click.option("-o", "--output", default="sfumato.toml", show_default=True, help="Project file to write ('-': stdout).")
+@click.option("-o", "--output", default=PROJECT_NAME, show_default=True, help="Project file to write ('-': stdout).")
 @click.option("--force", is_flag=True, help="Replace a project file that exists.")
 @click.option(
     "--update",
@@ -106,7 +108,9 @@ def command(
     _say_repeating(described)
     _say_ages(described, output)
     if output != "-":
-        click.echo(f"wrote {Path(output)}: check the roles, then run 'sfumato release'", err=True)
+        named = shlex.join(["sfumato", "release", "--project", output])
+        run = " 'sfumato release'" if output == PROJECT_NAME else f": {named}"
+        click.echo(f"wrote {Path(output)}: check the roles, then run{run}", err=True)
     _say_lacking((guess.column for guess in described.guesses), output)
 
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.cli.options.homes import ENGINE_HELP, MEMORY_HELP, home_of, release_away
+from sfumato.cli.options.named import halves, hierarchy_files, hierarchy_option
 from sfumato.cli.options.preparing import number_or_text, preparations_in, prepare_option
 from sfumato.cli.options.tables import (
+    TABLE_FILE_HELP,
     check_data_there,
     confirm_option,
     confirmed_columns,
@@ -54,7 +56,7 @@ class Order:
 @click.command("release")
 @click.argument("data", required=False)
 @click.option("--project", help="Project file. Default: sfumato.toml. With DATA: DATA is released by its description.")
-@click.option("-o", "--output", help="File to write (.csv, .parquet, .xlsx, .jsonl, .sav, .dta, …; .gz for text).")
+@click.option("-o", "--output", help=TABLE_FILE_HELP)
 @click.option("-m", "--mechanism", help="Mechanism; 'sfumato mechanisms' lists them. Default: auto.")
 @click.option("-k", type=int, help="Shorthand for -p k=…")
 @click.option(
@@ -66,13 +68,7 @@ class Order:
     help="auto only, 0/1 tables (words, items): all values of a person, or 1-values only. Default: all.",
 )
 @click.option("-p", "--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter of the mechanism.")
-@click.option(
-    "--hierarchy",
-    "hierarchies",
-    multiple=True,
-    metavar="COLUMN=FILE",
-    help="Hierarchy file of a column; repeat for several. Shorthand for -p hierarchies.COLUMN=FILE",
-)
+@hierarchy_option("Hierarchy file of a column; repeat for several. Shorthand for -p hierarchies.COLUMN=FILE")
 @click.option(
     "--population-table",
     metavar="FILE",
@@ -505,9 +501,9 @@ def merged_parameters(name: str, written: Mapping[str, Any], settings: dict[str,
     if settings["binarize"]:
         parameters["binarize"] = {"recipe": settings["binarize"]}
     for text in settings["params"]:
-        _set_parameter(parameters, *_halves(text, "--param", "NAME=VALUE"))
-    for text in settings["hierarchies"]:
-        column, file = _halves(text, "--hierarchy", "COLUMN=FILE")
+        may_be_empty = "." not in text.partition("=")[0]
+        _set_parameter(parameters, *halves(text, "--param", "NAME=VALUE", may_be_empty=may_be_empty))
+    for column, file in hierarchy_files(settings["hierarchies"]).items():
         _set_parameter(parameters, f"{HIERARCHIES}.{column}", file)
     if settings["k"] is not None:
         parameters["k"] = settings["k"]
@@ -527,17 +523,6 @@ def _check_of_auto(option: str, mechanism: str) -> None:
     if mechanism != DEFAULT_MECHANISM:
         hint = "leave it out, or name no mechanism"
         raise InvalidParameterError(option, f"got it with {mechanism}", allowed="used with auto only", hint=hint)
-
-
-def _halves(text: str, option: str, form: str) -> tuple[str, str]:
-    from sfumato.errors import InvalidParameterError
-
-    name, equals, value = text.partition("=")
-    has_entry = "." in name or option == "--hierarchy"
-    if not equals or not name or (has_entry and not value):
-        problem = "got nothing before or after '='" if equals else "got a text without '='"
-        raise InvalidParameterError(option, problem, allowed=form)
-    return name, value
 
 
 def _set_parameter(parameters: dict[str, Any], name: str, value: str) -> None:

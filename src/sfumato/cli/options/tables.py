@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+TABLE_FILE_HELP = "File to write (.csv, .tsv, .parquet, .xlsx, .jsonl, .sav, .zsav, .dta, .xpt, .svm; .gz for text)."
+
 _READING = (
     click.option(
         "--format",

@@ -150,3 +150,15 @@ def test_a_terminal_shows_the_first_rows_and_a_log_none(folder):
     command = [*COMMAND, "init", "messy.csv", "--force"]
     logged = subprocess.run(command, capture_output=True, text=True, check=True)
     assert CANARY not in logged.stderr + logged.stdout
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [("sfumato.toml", " 'sfumato release'"), ("other one.toml", ": sfumato release --project 'other one.toml'")],
+)
+def test_init_says_the_command_that_reads_its_file(tmp_path, monkeypatch, capsys, output, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text("sex,ill\nm,yes\nf,no\n")
+
+    assert run(["init", "people.csv", "-o", output]) == 0
+    assert f"check the roles, then run{said}\n" in capsys.readouterr().err
