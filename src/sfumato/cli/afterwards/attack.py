@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sfumato.cli.options.named import hierarchy_option
 from sfumato.cli.options.tables import (
     apply_roles,
     check_data_there,
@@ -78,13 +79,7 @@ _BITS = {
 @click.option("-m", "--mechanism", help="With --hold-out: mechanism of that release. Default: auto.")
 @click.option("-k", type=int, help="With --hold-out: shorthand for -p k=…")
 @click.option("-p", "--param", "params", multiple=True, metavar="NAME=VALUE", help="With --hold-out: a parameter.")
-@click.option(
-    "--hierarchy",
-    "hierarchies",
-    multiple=True,
-    metavar="COLUMN=FILE",
-    help="With --hold-out: hierarchy file of a column.",
-)
+@hierarchy_option("With --hold-out: hierarchy file of a column.")
 @click.option(
     "--sample-fraction",
     type=click.FloatRange(min=0, max=1, min_open=True),
