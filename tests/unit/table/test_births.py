@@ -13,6 +13,7 @@ from sfumato.project.file import load_project
 from sfumato.schema import Role
 from sfumato.table.births import days_of_ages, released_as_ages
 from sfumato.table.io.read import read_table
+from sfumato.table.repeating import IdentifierCounts, repeating_identifiers
 from sfumato.table.roles import describe_columns
 
 BIRTHS = [date(1950, 3, 1) + timedelta(days=431 * step) for step in range(40)]
@@ -85,6 +86,12 @@ def test_nobody_is_born_afterwards_or_too_old_and_no_cell_is_told(births, visits
         assert (day.month, day.day) == (1, 1)
         assert max(births) < day
         assert day.year - min(births).year <= 130
+
+
+def test_dates_of_birth_are_no_question_of_who_is_in_several_rows():
+    counts = [IdentifierCounts("Geburtsdatum", 390, 400), IdentifierCounts("card", 390, 400)]
+
+    assert [one.name for one in repeating_identifiers(counts)] == ["card"]
 
 
 def written(folder):
