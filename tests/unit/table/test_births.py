@@ -126,6 +126,12 @@ def test_a_release_without_a_project_says_what_to_type_and_that_works(tmp_path, 
     assert typed in capsys.readouterr().err
     assert (tmp_path / "one.csv").read_text().startswith("sex,ill\n")
 
+    assert (
+        run(["release", "people.csv", "--target", "ill", "-m", "global-recoding", "--memory", "1GB", "-o", "big.csv"])
+        == 0
+    )
+    assert typed in capsys.readouterr().err
+
     assert run(["release", "people.csv", "--target", "ill", "--quick", "-o", "two.csv", *typed.split()]) == 0
     assert "left out" not in capsys.readouterr().err
     assert (tmp_path / "two.csv").read_text().startswith("born,sex,ill\n")

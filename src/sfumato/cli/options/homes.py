@@ -361,6 +361,7 @@ def release_away(
     from sfumato.cli.making.release import formula_warnings, order_warnings, said_of, say_not_used
     from sfumato.cli.speaking.summary import (
         show_guesses,
+        show_left_out_births,
         show_notes,
         show_readings,
         show_ready_hierarchies,
@@ -394,6 +395,7 @@ def release_away(
     with home.opened("reading") as (rows, progress):
         original, guesses = _opened(rows, order, home.memory)
         show_guesses(guesses)
+        show_left_out_births(original.outline, guesses)
         show_readings(original.schema)
         _say_of_persons(original, home.memory)
         proposal = propose(original, order.mechanism, home.memory, progress=progress)
