@@ -160,11 +160,12 @@ def _on_ranges(table: Table, made: Release, test: np.ndarray, target: str, folde
     return found
 
 
-def _on_file(train: pd.DataFrame, n_copies: int, test: pd.DataFrame, target: str, folder: Path) -> dict[str, float]:
+def _on_file(
+    train: pd.DataFrame, n_copies: int, test: pd.DataFrame, target: str, numeric: Sequence[str], folder: Path
+) -> dict[str, float]:
     """Train as anybody would who has a file of plain values and no sfumato."""
     classes = sorted(train[target].astype(str).unique())
     y, truth = (frame[target].astype(str).map(classes.index).to_numpy() for frame in (train, test))
-    numeric = [name for name in train.columns if name != target and pd.api.types.is_numeric_dtype(test[name])]
     both = pd.concat([train, test]).drop(columns=target)
     wide = pd.get_dummies(both, columns=[c for c in both.columns if c not in numeric], dtype=float).astype(float)
     wide = wide.fillna(wide.median())
@@ -188,20 +189,24 @@ def _dealt_again(table: pd.DataFrame, quasi: Sequence[str]) -> pd.DataFrame:
     return dealt
 
 
+def _through_csv(rows: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    """Give rows the types that a release has once it is read."""
+    rows.to_csv(folder / "plain.csv", index=False)
+    return pd.read_csv(folder / "plain.csv")
+
+
 def measure(name: str, k: int, seed: int, folder: Path) -> dict[tuple[str, str], list[float]]:
     """Measure one table at one k, over the folds of one seed: scores by form and learner, and shares of copies."""
     table = TABLES[name]()
     target, quasi = str(table.schema.target), table.schema.names(Role.QUASI_IDENTIFIER)
     y, frame = table[target].codes, table.to_arrow().to_pandas()
-    for column in table.schema:
-        if column.kind is Kind.NUMERIC and column.name != target:
-            frame[column.name] = pd.to_numeric(frame[column.name])
+    numeric = [c.name for c in table.schema if c.kind is Kind.NUMERIC and c.name != target]
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed)
     mondrian = Mondrian(k=k, split="score")
     for train, test in folds.split(np.zeros(len(y)), y):
-        own, shown = table.take(train), frame.iloc[test]
-        made = {"original": frame.iloc[train]}
+        own, shown = table.take(train), _through_csv(frame.iloc[test], folder)
+        made = {"original": _through_csv(frame.iloc[train], folder)}
         for form, mechanism in (
             ("values", mondrian.with_cells("values")),
             ("draws", mondrian.with_cells("draws", 1.0)),
@@ -216,7 +221,7 @@ def measure(name: str, k: int, seed: int, folder: Path) -> dict[tuple[str, str],
         for form, rows in made.items():
             n_copies = N_DEALT if form == "dealt again" else 1
             file = rows.drop(columns="bucket", errors="ignore")
-            for learner, score in _on_file(file, n_copies, shown, target, folder).items():
+            for learner, score in _on_file(file, n_copies, shown, target, numeric, folder).items():
                 found[form, learner].append(score)
     return found
 

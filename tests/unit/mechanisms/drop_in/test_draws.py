@@ -20,6 +20,7 @@ from sfumato.evaluation.treatment import treated
 from sfumato.mechanisms.drop_in.copies import n_copied_rows
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.publish import make_release, publish
+from sfumato.report.in_short import in_short
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.coding import Table
 
@@ -246,3 +247,12 @@ def test_evaluation_trains_on_drawn_rows_without_the_bucket():
 
     assert "bucket" not in done.columns
     assert sfumato.release(table, "mondrian", k=5, cells="draws", max_copies=1.0).table.n_rows == 400
+
+
+def test_groups_of_one_target_value_are_buckets():
+    made = drawn()
+
+    found = in_short(made, people(), quick=True)
+    values = pd.DataFrame({name: made.table[name].cells().to_pylist() for name in ("bucket", "readmitted")})
+    n_values = values.groupby("bucket")["readmitted"].transform("nunique")
+    assert found.one_class == pytest.approx((n_values == 1).mean())
