@@ -236,7 +236,6 @@ def in_short(
     if release.manifest.is_differentially_private:
         original = None  # what is said of the release must not depend on one more look at the rows
     shown = Columns(release.table)
-    quasi = shown.with_role(Role.QUASI_IDENTIFIER)
     n_columns, lost = _columns(release, shown, original)
     reidentified, counts_rows = _reidentified(release, original, risk)
     return InShort(
