@@ -98,9 +98,9 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
     --also tries other kinds of promises (kk-anonymity, containment, buckets, differential-privacy, breach-bound,
     perturbation, partial) in groups of their own; --also papers adds the papers' own systems as baselines.
 
-    --prepare changes columns of DATA first, as release does; of a project the preparations in its file are used. Utility
-    and risk are then those of the prepared table. For pseudonyms and shifted dates a comparison takes keys of its own:
-    it publishes no cell.
+    --prepare changes columns of DATA first, as release does; of a project the preparations in its file are used.
+    Utility and risk are then those of the prepared table. For pseudonyms and shifted dates a comparison takes keys of
+    its own: it publishes no cell.
 
     The command recommends the release with the least risk among those on the Pareto front whose utility does not
     clearly differ from the best with the same promise.

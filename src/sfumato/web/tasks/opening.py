@@ -18,7 +18,7 @@ from sfumato.table.io.read import ReadOptions
 from sfumato.table.roles import ColumnGuess, describe_columns
 from sfumato.web.inputs import DATA, Input, note
 from sfumato.web.project_files import DEFAULT_OUTPUT, beside, is_same_file
-from sfumato.web.tasks.facts import column_facts
+from sfumato.web.tasks.facts import facts_beside
 
 if TYPE_CHECKING:
     from sfumato.web.jobs.process import Tell
@@ -90,7 +90,15 @@ def _open_project(tell: Tell, project: Project, data: str | None, reading: Mappi
     tell.progress(0, _N_STEPS, f"reading {project.data_path.name}")
     noted = note(DATA, project.data_path)
     table = project.read_unprepared()
-    return _opened(tell, project.path, noted, table, describe_columns(table))
+    return _opened(tell, project.path, noted, table, describe_columns(table), _prepared(project, table))
+
+
+def _prepared(project: Project, table: AnyTable) -> AnyTable | None:
+    """Prepare the columns; where that is not possible the table is opened all the same, so that it can be mended."""
+    try:
+        return project.prepared(table)
+    except InputError:  # the step Goal, and the commands, say what it is
+        return None
 
 
 def _options(reading: Mapping[str, Any]) -> ReadOptions:
@@ -98,10 +106,17 @@ def _options(reading: Mapping[str, Any]) -> ReadOptions:
     return ReadOptions(**{**reading, "missing": missing})
 
 
-def _opened(tell: Tell, project: Path, data: Input, table: AnyTable, guesses: Sequence[ColumnGuess]) -> dict[str, Any]:
+def _opened(
+    tell: Tell,
+    project: Path,
+    data: Input,
+    table: AnyTable,
+    guesses: Sequence[ColumnGuess],
+    prepared: AnyTable | None = None,
+) -> dict[str, Any]:
     """Give what the page shows of an open table, and its data file as noted before it was read."""
     tell.progress(1, _N_STEPS, f"looking at {len(guesses):,} columns")
-    columns = column_facts(table, guesses)
+    columns = facts_beside(table, table if prepared is None else prepared, guesses)
     tell.progress(_N_STEPS, _N_STEPS, "done")
     tell.log(f"{table.n_rows:,} rows, {len(columns):,} columns")
     return {
