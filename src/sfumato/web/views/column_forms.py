@@ -150,6 +150,8 @@ _DATES = (
 )
 _NUMBERS = ("1234,56", "1.234,56", "1,234.56", "1 234,56", "1'234.56")
 _EXAMPLE = {"YYYY": "2021", "MMM": "Apr", "YY": "21", "MM": "04", "DD": "03"}
+_MONTH_FIRST = {**_EXAMPLE, "MM": "03", "DD": "04"}  # the same digits, for who compares both orders
+_DAY_FIRST_MEANS, _MONTH_FIRST_MEANS = "3 April 2021", "4 March 2021"
 _TURNED = str.maketrans({"D": "M", "M": "D"})
 
 
@@ -194,16 +196,21 @@ def meaning(format_name: str) -> str:
     Examples
     --------
     >>> meaning("DD/MM/YYYY"), meaning("MM/DD/YYYY"), meaning("1.234,56"), meaning("text")
-    ('03/04/2021 is 3 April 2021', '04/03/2021 is 3 April 2021', '1.234,56 is 1234.56', 'leave the values as they are')
+    ('03/04/2021 is 3 April 2021', '03/04/2021 is 4 March 2021', '1.234,56 is 1234.56', 'leave the values as they are')
     """
     if format_name == AS_TEXT:
         return "leave the values as they are"
     if "Y" not in format_name:
         return "serial numbers of a spreadsheet" if format_name == "excel" else f"{format_name} is 1234.56"
     written = format_name.partition(" from ")[0].partition(" HH:MM")[0].removesuffix(" 00:00")
-    for sign, example in _EXAMPLE.items():
+    is_turned = _is_month_first(format_name)
+    for sign, example in (_MONTH_FIRST if is_turned else _EXAMPLE).items():
         written = written.replace(sign, example)
-    return f"{written} is 3 April 2021"
+    return f"{written} is {_MONTH_FIRST_MEANS if is_turned else _DAY_FIRST_MEANS}"
+
+
+def _is_month_first(format_name: str) -> bool:
+    return format_name.startswith("MM") and not format_name.startswith("MMM")
 
 
 def doubt_in_words(column: ColumnNow) -> str:
@@ -211,8 +218,9 @@ def doubt_in_words(column: ColumnNow) -> str:
     if not column.doubt:
         return ""
     read = meaning(column.format).replace(" is ", " is read as ")
-    other = "; it may mean 4 March 2021" if turned(column.format) and "no value" in column.doubt else ""
-    return f"A guess: {column.doubt}. So {read}{other}."
+    other = _DAY_FIRST_MEANS if _is_month_first(column.format) else _MONTH_FIRST_MEANS
+    is_open = turned(column.format) and "no value" in column.doubt
+    return f"A guess: {column.doubt}. So {read}{f'; it may mean {other}' if is_open else ''}."
 
 
 # What can be done to a column before any mechanism sees it.
@@ -227,8 +235,8 @@ _SCOPE = MethodField(
     ),
 )
 _BOUNDS = (
-    MethodField("top", "Largest value", "such as 100000; larger ones become this one"),
-    MethodField("bottom", "Smallest value", "such as 0; smaller ones become this one"),
+    MethodField("top", "Top: largest value", "such as 100000; larger ones become this one"),
+    MethodField("bottom", "Bottom: smallest value", "such as 0; smaller ones become this one"),
     MethodField("round", "Round to multiples of", "such as 1000; largest and smallest must be multiples of it"),
 )
 
