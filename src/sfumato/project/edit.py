@@ -180,8 +180,8 @@ def _edit_section(table: MutableMapping[str, Any], wanted: Sequence[Assignment])
             body[places[one.key]] = (None, tomlkit.comment(words))
         else:
             _set(table, one.key, one.value)
-            if one.is_settled:
-                trivia = table[one.key].trivia
+            trivia = getattr(table[one.key], "trivia", None) if one.is_settled else None
+            if trivia is not None:
                 trivia.comment = _GUESSED.sub("", trivia.comment)
     body += rest
     if isinstance(table, Table):

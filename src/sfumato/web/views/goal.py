@@ -208,11 +208,11 @@ def _file_facts(choices: Mapping[str, Any], written: Written, typed: Typed | Non
     """Lay out the fields about the file, with what was typed or what the project file says."""
     shown = written.file
     if typed is not None and typed.has_file:
-        shown = FileForm(typed.cells, typed.escape, with_suffix(written.file.output, typed.suffix))
+        suffix = typed.suffix if typed.suffix in OUTPUT_FORMATS else shown.suffix
+        shown = FileForm(typed.cells, typed.escape, with_suffix(shown.output, suffix))
     own = suffix_of(written.data).lower()
-    titles = {
-        suffix: f"{title}, as the original" if suffix == own else title for suffix, title in OUTPUT_FORMATS.items()
-    }
+    same = {own: f"{OUTPUT_FORMATS[own]}, as the original"} if own in OUTPUT_FORMATS else {}
+    titles = {**OUTPUT_FORMATS, **same}
     if written.file.suffix not in titles:
         titles = {written.file.suffix: "as the project file says", **titles}
     return {
