@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InputError, InvalidParameterError, SchemaError
-from sfumato.project.edit import ProjectChanges, _edited, edit_project, guess_comment, project_with
+from sfumato.project.edit import ProjectChanges, _edited, doubts_in, edit_project, guess_comment, project_with
 from sfumato.project.file import _formats, load_project, parse_toml, project_of, toml_text
 from sfumato.schema import Column, Kind, Reading, Role
 from sfumato.table.preparing.declared import Preparation
@@ -201,7 +201,7 @@ def test_formats_preparations_and_the_form_of_the_file_come_and_go(form, tmp_pat
     assert loaded(gone, tmp_path) == before
 
 
-def test_a_comment_no_longer_calls_a_format_a_guess_once_it_is_said():
+def test_a_comment_no_longer_calls_a_format_a_guess_once_it_is_said(tmp_path):
     reason = f"name says date{guess_comment('date_format', 'day first; no value (above 12) decides')}"
     text = f"""[data]
 path = "data.csv"
@@ -211,6 +211,11 @@ paid = {{ role = "other", kind = "date", date_format = "DD/MM/YYYY" }}  # {reaso
 """
     result = edited(text, ProjectChanges(formats={"seen": {"date_format": "DD/MM/YYYY"}}))
 
+    (tmp_path / "before.toml").write_text(text)
+    (tmp_path / "after.toml").write_text(result)
+    assert set(doubts_in(tmp_path / "before.toml")) == {"seen", "paid"}
+    assert doubts_in(tmp_path / "after.toml") == {"paid": "day first; no value (above 12) decides"}
+    assert doubts_in(tmp_path / "nowhere.toml") == {}
     lines = result.splitlines()
     assert lines[3].endswith('date_format = "DD/MM/YYYY" }  # name says date')
     assert lines[4] == text.splitlines()[4]

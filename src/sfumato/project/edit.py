@@ -36,7 +36,7 @@ class Assignment:
 
 FORMAT_KEYS = ("date_format", "number_format")
 """Keys by which a project file says the format of a column."""
-_GUESSED = re.compile(rf"(?:; )?(?:{'|'.join(FORMAT_KEYS)}) is a guess \(.*\): please confirm")
+_GUESSED = re.compile(rf"(?:; )?(?:{'|'.join(FORMAT_KEYS)}) is a guess \((?P<doubt>.*)\): please confirm")
 
 
 def guess_comment(key: str, doubt: str) -> str:
@@ -46,6 +46,25 @@ def guess_comment(key: str, doubt: str) -> str:
 
 class NotEditableError(Exception):
     """A text has a form in which its entries cannot be changed without touching others."""
+
+
+def doubts_in(path: str | Path) -> dict[str, str]:
+    """Read from the comments of a project file which formats nobody has confirmed yet: by column, what is a guess.
+
+    A file that cannot be read has none: who loads it says why.
+    """
+    import tomlkit
+
+    try:
+        columns = tomlkit.parse(Path(path).read_text(encoding="utf-8")).get("columns", {})
+    except (OSError, ValueError):
+        return {}
+    found: dict[str, str] = {}
+    for name, entry in columns.items():
+        said = _GUESSED.search(getattr(getattr(entry, "trivia", None), "comment", ""))
+        if said is not None and any(key in entry for key in FORMAT_KEYS):
+            found[str(name)] = said["doubt"]
+    return found
 
 
 def toml_value(value: Any) -> str:

@@ -258,7 +258,7 @@ def _column(facts: Mapping[str, Any], listed: Mapping[str, Any], default_role: s
         labels=facts["histogram"]["labels"],
         counts=facts["histogram"]["counts"],
         format=format_now,
-        doubt=facts.get("doubt", "") if format_now == read_as else "",
+        doubt=facts.get("doubt", "") if format_now and format_now == read_as else "",
         preparation=listed.get("preparation") or {},
         prepared=listed.get("prepared", ""),
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.manifest import AnyTable
 from sfumato.project.describe import DEMO_DATA, describe_to_project, write_demo
-from sfumato.project.edit import ProjectChanges, edit_project
+from sfumato.project.edit import ProjectChanges, doubts_in, edit_project
 from sfumato.project.file import Project, load_project
 from sfumato.schema import DEFAULT_MISSING_TOKENS, PROJECT_NAME
 from sfumato.table.binary import BinaryTable
@@ -117,6 +117,9 @@ def _opened(
     """Give what the page shows of an open table, and its data file as noted before it was read."""
     tell.progress(1, _N_STEPS, f"looking at {len(guesses):,} columns")
     columns = facts_beside(table, table if prepared is None else prepared, guesses)
+    unconfirmed = doubts_in(project)  # a format that the project file says is no doubt to who reads the data by it
+    for facts in columns:
+        facts["doubt"] = facts["doubt"] or unconfirmed.get(facts["name"], "")
     tell.progress(_N_STEPS, _N_STEPS, "done")
     tell.log(f"{table.n_rows:,} rows, {len(columns):,} columns")
     return {
