@@ -216,6 +216,8 @@ paid = {{ role = "other", kind = "date", date_format = "DD/MM/YYYY" }}  # {reaso
     assert set(doubts_in(tmp_path / "before.toml")) == {"seen", "paid"}
     assert doubts_in(tmp_path / "after.toml") == {"paid": "day first; no value (above 12) decides"}
     assert doubts_in(tmp_path / "nowhere.toml") == {}
+    (tmp_path / "after.toml").write_text(result.replace("DD/MM/YYYY", "MM/DD/YYYY"))  # by hand, the comment left
+    assert doubts_in(tmp_path / "after.toml") == {}
     lines = result.splitlines()
     assert lines[3].endswith('date_format = "DD/MM/YYYY" }  # name says date')
     assert lines[4] == text.splitlines()[4]

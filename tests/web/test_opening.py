@@ -478,7 +478,7 @@ def test_a_guessed_format_is_a_guess_until_somebody_says_it_also_when_opened_aga
     first = doubts(data=str(tmp_path / "visits.csv"))
     assert first.keys() == {"seen"}
     assert doubts() == first
-    column_tasks.set_format(tmp_path, Told(), project=project, name="seen", kind="date", format="DD/MM/YYYY")
+    column_tasks.set_format(tmp_path, Told(), project=project, name="seen", format="DD/MM/YYYY")
     assert doubts() == {}
 
 

@@ -406,7 +406,7 @@ def test_all_settings_of_the_page_are_in_the_project_file_and_a_command_makes_th
     for name, role in roles.items():
         columns.set_roles(job, Told(), **project, names=[name], role=role, kinds={})
     columns.confirm(job, Told(), **project, name="case", kind="categorical", confirmed=True)
-    columns.set_format(job, Told(), **project, name="visit", kind="date", format="MM/DD/YYYY")
+    columns.set_format(job, Told(), **project, name="visit", format="MM/DD/YYYY")
     prepare = {
         "paid": {"top": "5000", "round": "500"},
         "born": {"age_at": "2026-01-01", "top": "70"},

@@ -51,7 +51,8 @@ class NotEditableError(Exception):
 def doubts_in(path: str | Path) -> dict[str, str]:
     """Read from the comments of a project file which formats nobody has confirmed yet: by column, what is a guess.
 
-    A file that cannot be read has none: who loads it says why.
+    A file that cannot be read has none: who loads it says why. Nor has a column whose format somebody has turned by
+    hand since, so that the comment no longer speaks of it.
     """
     import tomlkit
 
@@ -62,7 +63,9 @@ def doubts_in(path: str | Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, entry in columns.items():
         said = _GUESSED.search(getattr(getattr(entry, "trivia", None), "comment", ""))
-        if said is not None and any(key in entry for key in FORMAT_KEYS):
+        written = next((str(entry[key]) for key in FORMAT_KEYS if said is not None and key in entry), "")
+        is_turned = said is not None and said["doubt"].startswith("day first") and not written.upper().startswith("DD")
+        if said is not None and written and not is_turned:
             found[str(name)] = said["doubt"]
     return found
 

@@ -169,9 +169,7 @@ async def change_and_read(page: Page, task: str, column: ColumnNow, **arguments:
         If the table does not fit; nothing is changed then.
     """
     job, project = page.job("open"), page.state.project
-    found = await page.jobs.call(
-        task, seconds=SECONDS_TO_READ, project=str(project), name=column.name, kind=column.kind, **arguments
-    )
+    found = await page.jobs.call(task, seconds=SECONDS_TO_READ, project=str(project), name=column.name, **arguments)
     if job is not None:
         opened, known = _READ_AGAIN.get(page, ("", {}))
         facts = {**found["facts"], "number": column.number}

@@ -89,20 +89,20 @@ def set_roles(
     return _roles(edit_project(project, changes))
 
 
-def set_kind(folder: Path, tell: Tell, *, project: str, name: str, kind: str, wanted: str) -> dict[str, Any]:
+def set_kind(folder: Path, tell: Tell, *, project: str, name: str, kind: str) -> dict[str, Any]:
     """Give a column another kind, after reading the table with it: a numeric column must hold numbers.
 
     A format of another kind goes.
     """
     loaded = load_project(project)
-    new, column = _one_of(Kind, "kind", wanted), column_of(loaded, name)
+    new, column = _one_of(Kind, "kind", kind), column_of(loaded, name)
     declared = None if column.reading is None else format_named(column.reading.format)
     is_kept = column.reading is None or (declared is not None and declared.kind is new)
     changes = ProjectChanges({name: column.role}, {name: new}, formats={} if is_kept else {name: None})
     return _changed(loaded, name, changes)
 
 
-def set_format(folder: Path, tell: Tell, *, project: str, name: str, kind: str, format: str) -> dict[str, Any]:
+def set_format(folder: Path, tell: Tell, *, project: str, name: str, format: str) -> dict[str, Any]:
     """Say in which format the texts of a column are written, after reading the table with it; it decides the kind."""
     loaded = load_project(project)
     column, found = column_of(loaded, name), format_named(format)

@@ -53,7 +53,7 @@ async def change_column(request: Request) -> Response:
             raise TaskError("choose one of the roles in the list")
         field = "kind"
         if kind != column.kind and not column.is_feature:
-            await change_and_read(page, "columns.set_kind", column, wanted=kind)
+            await change_and_read(page, "columns.set_kind", column, kind=kind)
         field = "role"
         if role != column.role and not column.is_feature:
             await give_role(page, role, [(await _found(request))[1]])
@@ -93,7 +93,8 @@ async def change_preparation(request: Request) -> Response:
         written = {} if way is None else written_preparation(way, form)
         if way is not None and not written:
             raise TaskError("nothing was filled in", hint="fill in at least one field, or leave the column as it is")
-        await change_and_read(page_of(request), "columns.set_preparation", column, written=written)
+        told = {"kind": column.kind, "written": written}
+        await change_and_read(page_of(request), "columns.set_preparation", column, **told)
     except TaskError as exc:
         fields = {} if way is None else {one.name: way.field_id(one) for one in way.fields}
         field = fields.get(exc.field, "way")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.errors import SchemaError
+from sfumato.errors import SchemaError, on_one_line
 from sfumato.schema import AS_TEXT, Column, Kind, Role
 from sfumato.table.preparing.declared import Preparation, check_fits
 from sfumato.web.describing import ColumnNow
@@ -296,7 +296,7 @@ def why_not(column: ColumnNow, way: Method) -> str:
     try:
         check_fits(Column(column.name, Role(column.role), Kind(column.kind)), asked)
     except SchemaError as error:
-        return error.message.partition(": ")[2]
+        return error.message.removeprefix(f"column '{on_one_line(column.name)}': ")
     return ""
 
 
