@@ -252,7 +252,7 @@ WAYS = (
     Method(
         "shift",
         "Shift dates by a secret number of days",
-        "All dates of a person move alike, so that the time between them stays.",
+        "All dates of a person (without such a column: of a row) move alike, so that the time between them stays.",
         (MethodField("shift_days", "At most so many days either way", "such as 30", is_needed=True), _SCOPE),
     ),
     Method(
@@ -268,7 +268,7 @@ WAYS = (
     Method(
         "pseudonym",
         "Replace by pseudonyms",
-        "For an identifier with one row a value: only who holds the project's key can tell who is meant.",
+        "For an identifier that never repeats: only the project's key tells who is meant. No guarantee covers it.",
         (_SCOPE,),
     ),
     Method("drop", "Do not release this column", "It is left out before anything else is done."),
