@@ -78,6 +78,7 @@ def _bucket(claims: Claims) -> str:
     return claims.perturbation.bucket
 
 
+COPIED_ROWS = "copied_row_fraction"
 UNIQUE_ROWS = "unique_row_fraction"
 """Risk over all released columns, which are more than those that are counted together where rows are not in memory."""
 MEASURED: Mapping[str, Callable[[Columns, Claims], float]] = {
@@ -187,7 +188,7 @@ COUNTED_ANEW: Mapping[str, Callable[[Columns, Claims], float | None]] = {
 def taken_on_trust(claims: Claims, has_original: bool) -> Iterator[Unchecked]:
     """Name the figures that the publisher states and no check computes again."""
     known = {*MEASURED, *SAMPLE_SIZES, ALL_ROWS, *COUNTED_ANEW, "suppressed_fraction"}
-    known |= {"global_certainty_penalty"} if has_original else set()
+    known |= {"global_certainty_penalty", COPIED_ROWS} if has_original else set()
     parts = (claims.stated_utility, claims.stated_risk)
     names = [name for part in parts for name, value in part.items() if name not in known and not _is_text(value)]
     names += [name for name in claims.stated_sections if name not in ("utility", "risk")]

@@ -380,9 +380,9 @@ def release_away(
         raise InvalidParameterError("--ledger", "got repair", allowed="repair without --memory and --engine only")
     order = _order(data, project_path, settings)
     asked = settings["cells"] or (order.project.cells if order.project is not None else None)
-    if asked == "values":
-        allowed = "values without --memory and --engine only"
-        raise InvalidParameterError("--cells", "got values", allowed=allowed)
+    if asked in ("values", "draws"):
+        allowed = "ranges with --memory and --engine: other cells need all rows of a class at once"
+        raise InvalidParameterError("--cells", f"got {asked}", allowed=allowed)
     kept = None if order.project is None else Ledger.of_project(order.project.path)
     if kept is None:
         say_not_used()

@@ -36,6 +36,7 @@ FLAGS = {
     "init": "sfumato init DATA",
     "ledger": "to release without it: --ledger off",
     "ledger_repair": "--ledger repair",
+    "max_copies": "--max-copies SHARE",
     "mechanism": "-m; 'sfumato mechanisms' lists them",
     "memory": "--memory",
     "n_folds": "--folds",

@@ -85,8 +85,15 @@ class Order:
 )
 @click.option(
     "--cells",
-    type=click.Choice(["ranges", "values"]),
-    help="What cells of a class hold: ranges, sets and labels, or one typical value of the column's own type.",
+    type=click.Choice(["ranges", "values", "draws"]),
+    help="What a class shows: ranges, sets and labels; one typical value a column; or its own values, dealt anew.",
+)
+@click.option(
+    "--max-copies",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="With --cells draws: share of rows that may equal an original row which is the only one of its kind "
+    "(default 0.3).",
 )
 @click.option("--binarize", help="Named recipe for binary features, such as adult-19.")
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
@@ -177,10 +184,15 @@ def command(
     column's own type: files that any library reads and trains on. k, l and t are counted over the cells as ever. A
     value is true of the class, not of the person. (auto, mondrian, error-risk-tree, recodings; mdav makes no others.)
 
+    With --cells draws each class keeps its own values, dealt out to its rows anew, every column by itself; the column
+    bucket names the class. It keeps most for learners, and is not k-anonymity: rows of a class differ, and those that
+    come out as an original row are counted and limited (--max-copies). (docs/guide/drop-in-releases.md)
+
     \b
     Examples:
       sfumato release admissions.csv --target readmitted -o release.csv
       sfumato release admissions.csv --target readmitted --cells values -o release.csv
+      sfumato release admissions.csv --target readmitted --cells draws --max-copies 0.1 -o release.csv
       sfumato release admissions.csv --target readmitted --sensitive diagnosis -k 10 -o release.parquet
       sfumato release visits.csv --person patient_nbr --target readmitted -o release.csv
       sfumato release                                   # what sfumato.toml says
@@ -402,7 +414,7 @@ def _from_flags(data: str, settings: dict[str, Any], population_table: str | Non
         table, guesses = read_with_roles(data, options, roles)
         table = prepared(with_confirmed(table, confirmed), asked)
     built = build_mechanism(name, merged_parameters(name, {}, settings))
-    built = built.with_cells(settings["cells"]) if settings["cells"] else built
+    built = built.with_cells(settings["cells"], settings["max_copies"])
     mechanism = _with_population(built, population_table, options)
     output = Path(settings["output"]) if settings["output"] else None
 
@@ -495,6 +507,7 @@ def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
         keep_order=keep_order,
         escape_formulas=escapes,
         cells=settings.get("cells") or written.cells,
+        max_copies=settings.get("max_copies") if settings.get("max_copies") is not None else written.max_copies,
     )
 
 

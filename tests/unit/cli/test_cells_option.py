@@ -47,4 +47,4 @@ def test_values_out_of_core_are_refused(tmp_path, capsys):
 
     flags = ["--cells", "values", "--memory", "300MB", "-o", str(tmp_path / "out.csv")]
     assert run(["release", data, "-m", "global-recoding", *ROLES, *flags]) == 2
-    assert "--cells must be values without --memory and --engine" in capsys.readouterr().err
+    assert "--cells must be ranges with --memory and --engine" in capsys.readouterr().err

@@ -14,8 +14,8 @@ import sfumato
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.mechanisms.axes import axes_of
+from sfumato.mechanisms.drop_in.typical import typical_of_classes
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.mechanisms.typical import typical_of_classes
 from sfumato.publishing.publish import make_release, publish
 from sfumato.publishing.reaudit import read_released
 from sfumato.schema import Column, Kind, Role, Schema

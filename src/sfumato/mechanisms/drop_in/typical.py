@@ -26,6 +26,7 @@ from sfumato.learning.c45.tree import MISSING
 from sfumato.manifest import AnyTable, describe_column, in_three_digits, stating_unique_rows
 from sfumato.mechanisms.axes import Axis, axes_of
 from sfumato.mechanisms.base import Release
+from sfumato.mechanisms.drop_in.copies import COPIED_ROWS, n_copied_rows
 from sfumato.mechanisms.recoder import described_axis
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import CodedColumn, Table
@@ -119,7 +120,9 @@ def with_typical_values(table: AnyTable, release: Release) -> Release:
     made = replace(released, schema=replace(released.schema, columns=described), columns=columns)
     shown = [column.restricted_to(_texts_in(made[column.name])) for column in made.schema]
     output = {**release.manifest.output, "columns": [describe_column(column) for column in shown]}
-    stated = release.with_manifest(output=output, recodings=tuple(entries), evidence=_evidence(release, made, names))
+    stated = release.with_manifest(
+        output=output, recodings=tuple(entries), evidence=_evidence(release, table, made, names)
+    )
     return replace(stated, table=made)
 
 
@@ -161,12 +164,14 @@ def _of_values(column: CodedColumn, axis: Axis, codes: Ids, kind: Kind) -> Coded
     return CodedColumn(filled.astype(np.int32), values).recode(values, kind)
 
 
-def _evidence(release: Release, made: Table, names: tuple[str, ...]) -> Mapping[str, Any]:
+def _evidence(release: Release, table: Table, made: Table, names: tuple[str, ...]) -> Mapping[str, Any]:
     """Keep what is true of cells of any form, and count classes anew: some may have become one."""
     sizes = np.unique(made.codes(names), axis=0, return_counts=True)[1]
     stated = release.manifest.evidence.get("utility", {})
     utility = {name: stated[name] for name in _STILL_TRUE if name in stated} | {"n_classes_of_cells": len(sizes)}
-    evidence = {"utility": utility, "risk": {"anonymity_level": int(sizes.min(initial=made.n_rows))}}
+    copied = n_copied_rows(table, made, names) / max(made.n_rows, 1)
+    risk = {"anonymity_level": int(sizes.min(initial=made.n_rows)), COPIED_ROWS: copied}
+    evidence = {"utility": utility, "risk": risk}
     stating = stating_unique_rows(evidence, n_unique_rows(made), made.n_rows)
     counted: Mapping[str, Any] = in_three_digits(stating)
     return counted
