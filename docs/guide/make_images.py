@@ -25,8 +25,8 @@ IMAGES = Path(__file__).parent / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 START = "import sys; from sfumato.cli.main import main; main(sys.argv[1:])"
 HEIGHTS = {"open": 700, "columns": 900, "goal": 1000, "run": 620, "explore": 1050, "utility": 1240, "risk": 900}
-HEIGHTS |= {"release": 1000, "collaborate": 1000}
-BELOW = {"release": ".card:has(#files)", "collaborate": "#session"}
+HEIGHTS |= {"release": 1000, "collaborate": 1000, "column": 760}
+BELOW = {"release": ".card:has(#files)", "collaborate": "#session", "column": "#reading"}
 """What a picture begins with, where that is not the top of the step."""
 LONGEST = 900_000  # milliseconds
 
@@ -81,11 +81,15 @@ class Camera:
 
 
 def walk(tab: Page, camera: Camera) -> None:
-    """Open, columns, goal, a comparison, a release and a simulated session."""
+    """Open, columns, one column, goal, a comparison, a release and a simulated session."""
     camera.take("open")
     press(tab, "Open the demo table")
     tab.locator("#columns-table").wait_for()
     camera.take("columns")
+    tab.locator("#columns-table").get_by_role("link", name="age", exact=True).click()
+    tab.locator("#preparing summary").first.click()
+    tab.get_by_role("radio", name="Limit or round numbers").check()
+    camera.take("column")
 
     go(tab, "goal")
     tab.locator("#goal-form").wait_for()

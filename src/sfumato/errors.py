@@ -7,7 +7,7 @@
     ├── InputError (ValueError)                .path .line .column       exit 3
     │   └── DataChangedError                   .path                     exit 3
     ├── OutputError (OSError)                  .path                     exit 3
-    ├── SchemaError (ValueError)               .column                   exit 3
+    ├── SchemaError (ValueError)               .column .entry            exit 3
     │   ├── ColumnNotFoundError (KeyError)     .column .suggestion       exit 3
     │   └── NotBinaryError                     .column                   exit 3
     ├── ManifestError (ValueError)             .path                     exit 3
@@ -140,14 +140,24 @@ class OutputError(SfumatoError, OSError):
 
 
 class SchemaError(SfumatoError, ValueError):
-    """The description of a table contradicts itself or the table."""
+    """The description of a table contradicts itself or the table.
+
+    ``entry`` names the part of the column's description that is wrong, such as ``top``, where that is known.
+    """
 
     exit_code = 3
 
     def __init__(
-        self, problem: str, *, column: str | None = None, hint: str = "", remedy: tuple[str, ...] = ()
+        self,
+        problem: str,
+        *,
+        column: str | None = None,
+        entry: str | None = None,
+        hint: str = "",
+        remedy: tuple[str, ...] = (),
     ) -> None:
         self.column = column
+        self.entry = entry
         place = f"column '{on_one_line(column)}': " if column is not None else ""
         super().__init__(place + problem + ".", hint=hint, remedy=remedy)
 

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InputError, InvalidParameterError, SchemaError
-from sfumato.project.edit import ProjectChanges, _edited, edit_project
+from sfumato.project.edit import ProjectChanges, _edited, doubts_in, edit_project, guess_comment, project_with
 from sfumato.project.file import _formats, load_project, parse_toml, project_of, toml_text
-from sfumato.schema import Column, Kind, Role
+from sfumato.schema import Column, Kind, Reading, Role
+from sfumato.table.preparing.declared import Preparation
 
 PROJECT = """# first line, by hand
 [data]
@@ -164,6 +165,74 @@ def test_every_form_of_a_project_takes_every_change(form, tmp_path):
     )
     assert comments(result) == comments(text)
     assert (result.count("\r\n") == result.count("\n")) == ("\r" in text), "new lines end as the others do"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_formats_preparations_and_the_form_of_the_file_come_and_go(form, tmp_path):
+    text = FORMS[form]
+    before = loaded(text, tmp_path)
+    prepare = {"top": 90, "round": 0.5, "age_at": "2026-01-01"}
+    masked = {"mask": {"keep_first": 2, "keep_last": 0, "character": "#"}}
+    told = ProjectChanges(
+        kinds={"age": Kind.DATE},
+        formats={"age": {"date_format": "DD/MM/YYYY"}},
+        preparations={"age": prepare, "sex": masked},
+        cells="values",
+        escape_formulas=True,
+    )
+
+    result = edited(text, told)
+
+    age, *others = before.columns
+    found = loaded(result, tmp_path)
+    assert found.columns == (replace(age, kind=Kind.DATE, reading=Reading("DD/MM/YYYY")), *others)
+    assert set(found.preparations) == {Preparation.of("age", prepare), Preparation.of("sex", masked)}
+    assert (found.cells, found.escape_formulas) == ("values", True)
+    assert comments(result) == comments(text)
+    if "age.role" in text:  # several edits of dotted entries one after the other may be refused
+        return
+
+    again = edited(result, ProjectChanges(kinds={"age": Kind.NUMERIC}, formats={"age": {"number_format": "1.234,56"}}))
+    assert loaded(again, tmp_path).columns[0].reading == Reading("1.234,56")
+    gone = edited(
+        again,
+        ProjectChanges(formats={"age": None}, preparations={"age": None, "sex": None}, cells="", escape_formulas=False),
+    )
+    assert loaded(gone, tmp_path) == before
+
+
+def test_a_comment_no_longer_calls_a_format_a_guess_once_it_is_said(tmp_path):
+    reason = f"name says date{guess_comment('date_format', 'day first; no value (above 12) decides')}"
+    text = f"""[data]
+path = "data.csv"
+[columns]
+seen = {{ role = "other", kind = "date", date_format = "DD/MM/YYYY" }}  # {reason}
+paid = {{ role = "other", kind = "date", date_format = "DD/MM/YYYY" }}  # {reason}
+"""
+    result = edited(text, ProjectChanges(formats={"seen": {"date_format": "DD/MM/YYYY"}}))
+
+    (tmp_path / "before.toml").write_text(text)
+    (tmp_path / "after.toml").write_text(result)
+    assert set(doubts_in(tmp_path / "before.toml")) == {"seen", "paid"}
+    assert doubts_in(tmp_path / "after.toml") == {"paid": "day first; no value (above 12) decides"}
+    assert doubts_in(tmp_path / "nowhere.toml") == {}
+    (tmp_path / "after.toml").write_text(result.replace("DD/MM/YYYY", "MM/DD/YYYY"))  # by hand, the comment left
+    assert doubts_in(tmp_path / "after.toml") == {}
+    lines = result.splitlines()
+    assert lines[3].endswith('date_format = "DD/MM/YYYY" }  # name says date')
+    assert lines[4] == text.splitlines()[4]
+
+
+def test_a_project_with_changes_can_be_looked_at_and_nothing_is_written(tmp_path):
+    path = tmp_path / "sfumato.toml"
+    path.write_text(PROJECT)
+
+    found = project_with(path, ProjectChanges(preparations={"age": {"top": 90}}))
+
+    assert found.preparations == (Preparation.of("age", {"top": 90}),)
+    assert path.read_text() == PROJECT
+    with pytest.raises(InputError, match="no finite number"):
+        project_with(path, ProjectChanges(preparations={"age": {"top": "many"}}))
 
 
 def test_lines_that_nothing_changes_for_stay_to_the_letter():

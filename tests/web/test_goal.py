@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -15,12 +16,16 @@ from hypothesis import strategies as st
 
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
 from sfumato.guarantees import GUARANTEES
+from sfumato.mechanisms.base import Cells
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.project.file import load_project
 from sfumato.schema import Role
+from sfumato.table.io.read import read_table
+from sfumato.table.io.write import write_table
 from sfumato.web.goal_guarantees import goal_guarantees, level_names
 from sfumato.web.jobs.jobs import Jobs
 from sfumato.web.jobs.process import TaskError
+from sfumato.web.project_files import OUTPUT_FORMATS
 from sfumato.web.tasks import goal
 from sfumato.web.tasks import goal as goal_form
 from sfumato.web.tasks.goal_levels import levels_of
@@ -940,3 +945,93 @@ def test_the_step_works_with_real_processes(tmp_path, project):
         assert site.post("/goal/release", filled(site, **{"promise-k-anonymity": "x"})).status == 422
     finally:
         site.page.jobs.close()
+
+
+# ---- the form of the file
+
+
+def test_the_forms_of_cells_are_those_of_the_mechanisms(site, project):
+    offered = [one["name"] for one in choices_of(project)["cells"]]
+    listed = site.get("/goal").text.partition('id="cells"')[2].partition("</select>")[0]
+    shown = re.findall(r'<option value="(\w*)"', listed)
+
+    assert offered == list(get_args(Cells))
+    assert shown == ["", *offered]
+
+
+def test_the_form_of_the_file_lands_in_the_project_file_and_is_shown_again(site, project):
+    form = filled_for(site, "mondrian", cells="values", format=".tsv", escape="yes")
+
+    assert site.post("/goal/release", form).status == 303
+    assert written(project)["release"] | {"parameters": {}} == {
+        "mechanism": "mondrian",
+        "output": "release.tsv",
+        "cells": "values",
+        "escape_formulas": True,
+        "parameters": {},
+    }
+    end(site.page.job("release"))
+    values = site.get("/goal").seen.values
+    assert {name: values[name] for name in ("cells", "format", "escape")} == {
+        "cells": "values",
+        "format": ".tsv",
+        "escape": "yes",
+    }
+
+    form = {**filled(site), "cells": "", "format": ".csv"}
+    del form["escape"]
+    assert site.post("/goal/release", form).status == 303
+    assert written(project)["release"].keys() == {"mechanism", "output", "parameters"}
+    assert written(project)["release"]["output"] == "release.csv"
+
+
+def test_a_form_without_these_fields_leaves_the_file_as_it_is(site, project):
+    choose(project, cells="values", escape_formulas=True, output="kept.csv")
+    form = {key: value for key, value in filled(site).items() if key not in ("cells", "format", "escape")}
+
+    assert site.post("/goal/release", form).status == 303
+    assert written(project)["release"]["cells"] == "values"
+    assert written(project)["release"]["output"] == "kept.csv"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "changes", "place", "said"),
+    [
+        ("slicing", {"cells": "values"}, "cells", "does not make classes of rows by coarsening values"),
+        ("mondrian", {"cells": "dots"}, "cells", "cells must be one of ranges, values"),
+        ("mondrian", {"format": ".parquet", "escape": "yes"}, "escape", "used with CSV and TSV files"),
+        ("mondrian", {"format": "/../x.csv"}, "format", "one of the formats in the list"),
+    ],
+)
+def test_a_form_of_the_file_that_cannot_be_is_said_beside_it(site, project, mechanism, changes, place, said):
+    before = project.read_bytes()
+
+    answer = site.post("/goal/release", filled_for(site, mechanism, **changes))
+
+    assert answer.status == 422
+    assert said in answer.seen.texts[f"problem-{place}"]
+    assert answer.seen.by_id[place]["aria-invalid"] == "true"
+    assert project.read_bytes() == before
+
+
+def test_the_format_of_the_original_comes_first(tmp_path, site):
+    offered = re.findall(r'<option value="(\.[\w.]+)"', site.get("/goal").text)
+    assert offered == list(OUTPUT_FORMATS)
+
+    with (tmp_path / "people.sav").open("w+b") as file:
+        write_table(read_table(tmp_path / "work" / "people.csv"), file, "sav")
+    path = tmp_path / "survey.toml"
+    path.write_text(PROJECT.replace("people.csv", "people.sav").replace("release.csv", "release.ndjson"))
+    text = site_of(tmp_path / "other", path).get("/goal").text
+
+    assert re.findall(r'<option value="(\.[\w.]+)"', text)[:2] == [".sav", ".ndjson"]
+    assert "SPSS, as the original (.sav)" in text
+    assert '<option value=".ndjson" selected>as the project file says' in text
+
+
+def test_a_release_that_was_refused_for_its_output_is_said_at_the_format(site):
+    site.post("/goal/release", filled(site))
+    error = TaskError("output must be another", kind="InvalidParameterError", field="output", exit_code=2)
+    end(site.page.job("release"), "failed", error=error)
+
+    assert site.get("/goal").seen.texts["problem-format"] == "output must be another"

@@ -13,6 +13,7 @@ from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import load_project
 from sfumato.schema import Kind, Role
 from sfumato.web.inputs import DATA, note
+from sfumato.web.tasks import columns as column_tasks
 from sfumato.web.tasks import opening as tasks
 from sfumato.web.views import opening
 from sfumato.web.views.opening import start_opening
@@ -464,3 +465,33 @@ def test_a_table_is_opened_by_a_process_of_its_own(tmp_path, people):
         assert [line["text"] for line in site.page.job("open").log] == ["40 rows, 3 columns"]
     finally:
         site.page.jobs.close()
+
+
+def test_a_guessed_format_is_a_guess_until_somebody_says_it_also_when_opened_again(tmp_path):
+    (tmp_path / "visits.csv").write_text("seen,ill\n" + "".join(f"0{1 + i % 9}/05/2021,{i % 2}\n" for i in range(40)))
+    project = str(tmp_path / "sfumato.toml")
+
+    def doubts(**data):
+        found = tasks.open_path(tmp_path, Told(), project=project, **data)
+        return {facts["name"]: facts["doubt"] for facts in found["columns"] if facts["doubt"]}
+
+    first = doubts(data=str(tmp_path / "visits.csv"))
+    assert first.keys() == {"seen"}
+    assert doubts() == first
+    column_tasks.set_format(tmp_path, Told(), project=project, name="seen", format="DD/MM/YYYY")
+    assert doubts() == {}
+
+
+def test_a_project_whose_preparation_cannot_be_done_is_opened_so_that_it_can_be_mended(tmp_path):
+    (tmp_path / "people.csv").write_text("name,ill\n" + "ann,yes\nann,no\n" * 20)
+    text = """[data]
+path = "people.csv"
+[columns]
+name = { role = "identifier", kind = "categorical", prepare = { pseudonym = true } }
+ill = { role = "target", kind = "categorical" }
+"""
+    (tmp_path / "sfumato.toml").write_text(text)
+
+    found = tasks.open_path(tmp_path, Told(), project=str(tmp_path / "sfumato.toml"))
+
+    assert found["n_rows"] == 40

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import stat
+import tomllib
 import zipfile
 from collections import Counter
 from itertools import pairwise
@@ -13,13 +14,18 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.datasets.admissions import admissions
 from sfumato.errors import InvalidParameterError, OutputError, PrivacyNotAchievableError
 from sfumato.mechanisms.registry import build_mechanism
+from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import load_project
 from sfumato.publishing.publish import make_release
 from sfumato.report import measured
+from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.read import read_table
+from sfumato.table.io.write import write_table
 from sfumato.web.column_store import STORE_NAME, ColumnStore
+from sfumato.web.tasks import columns, goal, hierarchies, opening
 from sfumato.web.tasks import release as tasks
 from sfumato.web.tasks.release import column_records, rows_beside, tables_beside
 from shell_lines import run_line, run_script
@@ -373,7 +379,89 @@ def test_set_output_changes_the_project_file_alone(tmp_path):
     assert "# why" in project.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("output", ["release.parquet", "release.xlsx", "release.csv.gz", "out/kept.tsv"])
+def test_set_output_refuses_a_format_that_needs_no_escapes(tmp_path):
+    project = write_project(tmp_path, "mondrian", "k = 5")
+    edit_project(project, ProjectChanges(escape_formulas=True))
+    before = project.read_bytes()
+    with pytest.raises(InvalidParameterError, match="used with CSV and TSV files"):
+        tasks.set_output(tmp_path, Told(), project=str(project), output="release.parquet")
+    assert project.read_bytes() == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("output", ["release.csv", "release.jsonl"])
+def test_all_settings_of_the_page_are_in_the_project_file_and_a_command_makes_the_same(tmp_path, output):
+    """Formats, preparations, a ready hierarchy, typical values and escapes, set by the tasks of the page."""
+    work, job = tmp_path / "work", tmp_path / "job"
+    work.mkdir()
+    rows = (
+        f"=c{i},{1950 + i % 40}-0{1 + i % 9}-1{i % 9},0{1 + i % 9}/0{1 + i % 7}/2021,"
+        f'"{1 + i % 8}.{100 + i},50",{("FR", "DE", "BR", "JP")[i % 4]},{"yes" if i % 3 else "no"}\n'
+        for i in range(1, 121)
+    )
+    (work / "visits.csv").write_text("case,born,visit,paid,country,ill\n" + "".join(rows), encoding="utf-8")
+    project = {"project": str(work / "sfumato.toml")}
+    opening.open_path(job, Told(), **project, data=str(work / "visits.csv"))
+    roles = {"case": "other", "born": "quasi-identifier", "visit": "quasi-identifier", "paid": "sensitive"}
+    for name, role in roles.items():
+        columns.set_roles(job, Told(), **project, names=[name], role=role, kinds={})
+    columns.confirm(job, Told(), **project, name="case", kind="categorical", confirmed=True)
+    columns.set_format(job, Told(), **project, name="visit", format="MM/DD/YYYY")
+    prepare = {
+        "paid": {"top": "5000", "round": "500"},
+        "born": {"age_at": "2026-01-01", "top": "70"},
+        "visit": {"shift_days": "9"},
+    }
+    for name, written in prepare.items():
+        columns.set_preparation(job, Told(), **project, name=name, kind="", written=written)
+    ready = {"ready": "country", "unknown": "refuse"}
+    hierarchies.build(job, Told(), **project, name="country", method="ready", settings=ready, use=True)
+    is_text = output.endswith(".csv")
+    file = {"cells": "values", "escape_formulas": is_text, "output": output}
+    goal.choose(job, Told(), **project, mechanism="global-recoding", parameters={"k": 5}, **file)
+
+    result = make(work / "sfumato.toml", tmp_path / "made")
+
+    described = tomllib.loads((work / "sfumato.toml").read_text(encoding="utf-8"))
+    assert described["columns"]["visit"]["date_format"] == "MM/DD/YYYY"
+    assert described["columns"]["paid"]["prepare"] == {"top": 5000, "round": 500}
+    assert described["release"]["cells"] == "values"
+    manifest = json.loads((tmp_path / "made" / f"{output}.manifest.json").read_text())
+    assert [one["operation"] for one in manifest["input"]["prepared"]] == ["age", "top", "shift", "top", "round"]
+    assert manifest["output"].get("escaped_formulas", False) == is_text
+    elsewhere = tmp_path / "elsewhere"
+    with zipfile.ZipFile(tmp_path / "made" / result["files"]["project"]["name"]) as kept:
+        kept.extractall(elsewhere)
+    for name in ("visits.csv", "sfumato.key"):
+        shutil.copy(work / name, elsewhere / name)
+    run_line(result["command"], elsewhere)
+    for what in ("table", "manifest"):
+        name = result["files"][what]["name"]
+        assert is_same((elsewhere / name).read_bytes(), (tmp_path / "made" / name).read_bytes())
+
+
+ODD = ["release.sav", "release.dta", "release.xpt", "release.jsonl", "release.jsonl.gz", "release.zsav"]
+
+
+@pytest.mark.parametrize("name", ["stays.sav", "stays.dta", "stays.jsonl", "stays.xlsx"])
+def test_what_is_uploaded_can_be_released_in_its_own_format_or_as_csv(tmp_path, name):
+    with (tmp_path / name).open("w+b") as file:
+        write_table(admissions(n_rows=80).keep(NAMES[1:]), file, writable_format_of(name))
+    project = str(tmp_path / "sfumato.toml")
+    opened = opening.open_path(tmp_path, Told(), project=project, data=str(tmp_path / name))
+    assert (opened["n_rows"], opened["n_columns"]) == (80, len(NAMES) - 1)
+    tables = {}
+    for output in (f"release{Path(name).suffix}", "release.csv"):
+        goal.choose(tmp_path, Told(), project=project, mechanism="mondrian", parameters={"k": 5}, output=output)
+        result = make(tmp_path / "sfumato.toml", tmp_path / f"job-{output}")
+        assert result["files"]["table"]["name"] == output
+        tables[output] = read_table(tmp_path / f"job-{output}" / output).to_arrow()
+    one, other = tables.values()
+    assert one.column_names == other.column_names
+    assert one.num_rows == other.num_rows == 80
+
+
+@pytest.mark.parametrize("output", ["release.parquet", "release.xlsx", "release.csv.gz", "out/kept.tsv", *ODD])
 def test_other_formats_and_folders(tmp_path, output):
     (tmp_path / output).parent.mkdir(exist_ok=True)
     project = write_project(tmp_path, "mondrian", "k = 5", n_rows=40, output=output)

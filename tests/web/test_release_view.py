@@ -12,6 +12,8 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from sfumato.project.file import load_project
+from sfumato.table.io.formats import writable_format_of
+from sfumato.web.project_files import OUTPUT_FORMATS
 from sfumato.web.tasks import release as tasks
 from sfumato.web.views import measured, release
 from sfumato.web.views import measured as pictures
@@ -226,7 +228,10 @@ def test_nothing_is_saved_while_it_is_being_made_anew(made, cleared):
 
 def test_a_format_that_the_output_has_already_is_not_offered(pages):
     offered = re.findall(r'<option value="(.*?)">', pages.get("/release").text)
-    assert offered == [".tsv", ".parquet", ".xlsx", ".csv.gz"]
+    assert offered == [suffix for suffix in OUTPUT_FORMATS if suffix != ".csv"]
+    assert {".sav", ".dta", ".jsonl", ".xlsx"} <= set(offered)
+    for suffix in OUTPUT_FORMATS:
+        assert writable_format_of(f"release{suffix}")
 
 
 def test_a_file_that_has_gone_is_not_found(made, tmp_path):

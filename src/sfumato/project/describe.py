@@ -13,7 +13,7 @@ from sfumato.atomic import check_writable, explained_writing, write_atomically
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InputError, OutputError
 from sfumato.manifest import AnyTable
-from sfumato.project.edit import ProjectChanges, edit_project, toml_value
+from sfumato.project.edit import ProjectChanges, edit_project, guess_comment, toml_value
 from sfumato.project.file import Project, load_project, toml_text
 from sfumato.schema import PROJECT_NAME, Column, Kind, Role
 from sfumato.table.binary import BinaryTable
@@ -308,7 +308,7 @@ def project_text(
 def _doubt(column: Column) -> str:
     """Say what is a guess in the way that the texts of a column are read."""
     doubt = column.reading.doubt if column.reading is not None else ""
-    return f"; {format_key(column)} is a guess ({doubt}): please confirm" if doubt else ""
+    return guess_comment(format_key(column), doubt) if doubt else ""
 
 
 def _format_entry(column: Column) -> str:

@@ -24,16 +24,50 @@ class Assignment:
     """One entry of a section and its new value; None takes the entry away.
 
     ``comment`` is written behind an entry that is new. With one, an entry that is taken away stays as a comment.
+    ``is_settled`` cuts from the comment of an entry what :func:`guess_comment` says.
     """
 
     section: tuple[str, ...]
     key: str
     value: Any
     comment: str = ""
+    is_settled: bool = False
+
+
+FORMAT_KEYS = ("date_format", "number_format")
+"""Keys by which a project file says the format of a column."""
+_GUESSED = re.compile(rf"(?:; )?(?:{'|'.join(FORMAT_KEYS)}) is a guess \((?P<doubt>.*)\): please confirm")
+
+
+def guess_comment(key: str, doubt: str) -> str:
+    """Say behind a column what is a guess in its format; gone once somebody has said the format."""
+    return f"; {key} is a guess ({doubt}): please confirm"
 
 
 class NotEditableError(Exception):
     """A text has a form in which its entries cannot be changed without touching others."""
+
+
+def doubts_in(path: str | Path) -> dict[str, str]:
+    """Read from the comments of a project file which formats nobody has confirmed yet: by column, what is a guess.
+
+    A file that cannot be read has none: who loads it says why. Nor has a column whose format somebody has turned by
+    hand since, so that the comment no longer speaks of it.
+    """
+    import tomlkit
+
+    try:
+        columns = tomlkit.parse(Path(path).read_text(encoding="utf-8")).get("columns", {})
+    except (OSError, ValueError):
+        return {}
+    found: dict[str, str] = {}
+    for name, entry in columns.items():
+        said = _GUESSED.search(getattr(getattr(entry, "trivia", None), "comment", ""))
+        written = next((str(entry[key]) for key in FORMAT_KEYS if said is not None and key in entry), "")
+        is_turned = said is not None and said["doubt"].startswith("day first") and not written.upper().startswith("DD")
+        if said is not None and written and not is_turned:
+            found[str(name)] = said["doubt"]
+    return found
 
 
 def toml_value(value: Any) -> str:
@@ -168,6 +202,9 @@ def _edit_section(table: MutableMapping[str, Any], wanted: Sequence[Assignment])
             body[places[one.key]] = (None, tomlkit.comment(words))
         else:
             _set(table, one.key, one.value)
+            trivia = getattr(table[one.key], "trivia", None) if one.is_settled else None
+            if trivia is not None:
+                trivia.comment = _GUESSED.sub("", trivia.comment)
     body += rest
     if isinstance(table, Table):
         table.value.parsing(False)
@@ -242,8 +279,16 @@ class ProjectChanges:
     former_target : Role or None
         Role that the present target takes when ``roles`` makes another column the target. Without it a second target
         is refused.
-    formats : mapping of str to mapping
-        By column the key and the format in which its texts are read; only of columns whose kind is given.
+    formats : mapping of str to (mapping or None)
+        By column the key and the format in which its texts are read; None takes it away. A comment behind the column
+        that calls the format a guess is cut.
+    preparations : mapping of str to (mapping or None)
+        By column what is done to it first, as :meth:`sfumato.table.preparing.declared.Preparation.written` writes it;
+        None for nothing.
+    cells : str or None
+        Form of the released cells; empty takes the entry away.
+    escape_formulas : bool or None
+        Whether texts that a spreadsheet program would run get an apostrophe.
     """
 
     roles: Mapping[str, Role] = field(default_factory=dict)
@@ -259,7 +304,23 @@ class ProjectChanges:
     reasons: Mapping[str, str] = field(default_factory=dict)
     gone: Mapping[str, str] = field(default_factory=dict)
     former_target: Role | None = None
-    formats: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    formats: Mapping[str, Mapping[str, str] | None] = field(default_factory=dict)
+    preparations: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
+    cells: str | None = None
+    escape_formulas: bool | None = None
+
+
+def project_with(path: str | Path, changes: ProjectChanges) -> Project:
+    """Give the project as it would be after the changes; nothing is written.
+
+    Raises
+    ------
+    SchemaError, InputError
+        As :func:`edit_project`.
+    """
+    path = Path(path)
+    text, content = _edited(path, project_bytes(path), changes)
+    return project_of(path, text.encode(), content)
 
 
 def edit_project(path: str | Path, changes: ProjectChanges) -> Project:
@@ -320,11 +381,17 @@ def _column_assignments(content: Mapping[str, Any], changes: ProjectChanges) -> 
     default_role = content.get("data", {}).get("default_role")
     roles = _with_former_target(listed, changes)
     assignments = []
-    for name in dict.fromkeys([*roles, *changes.kinds, *changes.hierarchies, *changes.confirmed]):
+    changed = (roles, changes.kinds, changes.hierarchies, changes.confirmed, changes.formats, changes.preparations)
+    for name in dict.fromkeys(name for given in changed for name in given):
         entry = dict(listed.get(name, {"role": default_role} if default_role else {}))
         given = {"role": roles.get(name), "kind": changes.kinds.get(name), "hierarchy": changes.hierarchies.get(name)}
         entry |= {key: str(value) for key, value in given.items() if value is not None}
-        entry |= changes.formats.get(name, {})
+        if name in changes.formats:
+            entry = {key: value for key, value in entry.items() if key not in FORMAT_KEYS}
+            entry |= changes.formats[name] or {}
+        if name in changes.preparations:
+            entry.pop("prepare", None)
+            entry |= {"prepare": dict(changes.preparations[name] or {})} if changes.preparations[name] else {}
         if name in changes.hierarchies and changes.hierarchies[name] is None:
             entry.pop("hierarchy", None)
         if changes.confirmed.get(name):
@@ -336,9 +403,10 @@ def _column_assignments(content: Mapping[str, Any], changes: ProjectChanges) -> 
         if name not in listed and not {"role", "kind"} <= entry.keys():
             problem = "is not listed in the project file yet: give both its role and its kind"
             raise SchemaError(problem, column=name)
-        if entry != listed.get(name):
+        is_settled = name in listed and name in changes.formats
+        if entry != listed.get(name) or is_settled:
             reason = "" if name in listed else changes.reasons.get(name, "")
-            assignments.append(Assignment(_COLUMNS, name, entry, " ".join(reason.split())))
+            assignments.append(Assignment(_COLUMNS, name, entry, " ".join(reason.split()), is_settled=is_settled))
     gone = [Assignment(_COLUMNS, name, None, why) for name, why in changes.gone.items() if name in listed]
     return [*assignments, *gone]
 
@@ -361,6 +429,10 @@ def _setting_assignments(content: Mapping[str, Any], changes: ProjectChanges) ->
         Assignment(_COMPARE, "weights", None if changes.weights is None else _as_read(list(changes.weights))),
     ]
     named = [one for one in wanted if one.value is not None]
+    if changes.cells is not None:
+        named.append(Assignment(_RELEASE, "cells", changes.cells or None))
+    if changes.escape_formulas is not None:
+        named.append(Assignment(_RELEASE, "escape_formulas", changes.escape_formulas or None))
     if changes.parameters is not None:
         named += _parameter_assignments(content, changes.parameters)
     return [one for one in named if not is_same_toml(one.value, _present(content, one))]

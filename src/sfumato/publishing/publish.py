@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -259,7 +259,7 @@ def staged(
     order = release.order(writable_format_of(path))
     is_escaped = release.manifest.output.get("escaped_formulas", False)
     if is_escaped:
-        check_escapes(release.table, writable_format_of(path))
+        check_escapes(release.table.coded_part.schema.names(), writable_format_of(path))
     release, labels = with_labels(release, original.source, writable_format_of(path))
 
     def write(file: BinaryIO, output_format: str) -> None:
@@ -389,7 +389,7 @@ def _as_described(original: Any, release: Release) -> AnyTable:
     return redescribed(table, [guess.column for guess in release.description])
 
 
-def check_escapes(table: AnyTable, output_format: str) -> None:
+def check_escapes(names: Iterable[str], output_format: str) -> None:
     """Refuse to escape formulas where nothing has to be, or where it cannot be done.
 
     Raises
@@ -402,7 +402,7 @@ def check_escapes(table: AnyTable, output_format: str) -> None:
     if not output_format.startswith(("csv", "tsv")):
         allowed = "used with CSV and TSV files, which cannot mark a cell as text"
         raise InvalidParameterError("escaping of formulas", f"got {output_format}", allowed=allowed)
-    for name in table.coded_part.schema.names():
+    for name in names:
         if name[:1] in tuple("=+-@"):
             problem = "begins with a character that spreadsheet programs take for a formula"
             raise SchemaError(problem, column=name, hint="rename the column")

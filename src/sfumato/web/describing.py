@@ -5,14 +5,14 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from sfumato.schema import WITHHELD, Kind, Role, shows_values
 from sfumato.table.repeating import IdentifierCounts, counted_identifiers, repeating_identifiers
 from sfumato.web.inputs import DATA, PROJECT_FILE, changed_since, stamp_of
-from sfumato.web.jobs.jobs import SECONDS_TO_READ, TaskError
+from sfumato.web.jobs.jobs import SECONDS_TO_READ, Job, TaskError
 from sfumato.web.state import Page
 
 
@@ -40,6 +40,14 @@ class ColumnNow:
         Whether the project file says that it may be released all the same.
     labels, counts : sequence
         Bars of the histogram. The labels are cell values.
+    format : str
+        In which its texts are read, where they are no plain numbers and no ISO dates; else empty.
+    doubt : str
+        What in the format is a guess that nobody has confirmed, in words.
+    preparation : mapping
+        What is done to it first, as the project file writes it; empty for nothing.
+    prepared : str
+        The same in words.
     """
 
     number: int
@@ -58,11 +66,16 @@ class ColumnNow:
     is_feature: bool
     labels: Sequence[str]
     counts: Sequence[int]
+    format: str = ""
+    doubt: str = ""
+    preparation: Mapping[str, Any] = field(default_factory=dict)
+    prepared: str = ""
 
     @property
     def is_near_key_released(self) -> bool:
         """Whether the column is nearly a key and has a role with which it would be released."""
-        return bool(self.near_key) and shows_values(Role(self.role), Kind(self.kind))
+        is_replaced = "drop" in self.preparation or "pseudonym" in self.preparation
+        return bool(self.near_key) and not is_replaced and shows_values(Role(self.role), Kind(self.kind))
 
     @property
     def most_in_one_bar(self) -> int:
@@ -100,7 +113,13 @@ class Described:
     @cached_property
     def released_identifiers(self) -> Sequence[ColumnNow]:
         """Columns that look like identifiers and have another role, so that mechanisms may release them."""
-        return [c for c in self.columns if c.guessed_role in WITHHELD and c.role not in WITHHELD]
+        looks = (c for c in self.columns if c.guessed_role in WITHHELD and c.role not in WITHHELD)
+        return [c for c in looks if "drop" not in c.preparation]
+
+    @cached_property
+    def guessed_formats(self) -> Sequence[ColumnNow]:
+        """Columns whose texts are read in a format that is a guess, which nobody has confirmed."""
+        return [c for c in self.columns if c.doubt]
 
     @cached_property
     def unconfirmed_near_keys(self) -> Sequence[ColumnNow]:
@@ -116,6 +135,8 @@ class Described:
 
 _Stamp = tuple[str, str, str | None]
 _KNOWN: weakref.WeakKeyDictionary[Page, tuple[_Stamp, Described]] = weakref.WeakKeyDictionary()
+_READ_AGAIN: weakref.WeakKeyDictionary[Page, tuple[str, dict[str, Mapping[str, Any]]]] = weakref.WeakKeyDictionary()
+"""By page the job that opened the table, and facts of columns that were read again in another way since."""
 
 
 async def described(page: Page) -> Described:
@@ -134,9 +155,34 @@ async def described(page: Page) -> Described:
     if known is not None and known[0] == (job.id, str(project), stamp_of(PROJECT_FILE, project)):
         return known[1]
     now = await page.jobs.call("columns.roles", project=str(project))
-    joined = _joined(job.result(), now)
+    joined = _joined(_opened(page, job), now)
     _KNOWN[page] = ((job.id, str(project), now["sha256"]), joined)
     return joined
+
+
+async def change_and_read(page: Page, task: str, column: ColumnNow, **arguments: Any) -> None:
+    """Let a task change how a column is read or prepared; it gives back what it then found in the column.
+
+    Raises
+    ------
+    TaskError
+        If the table does not fit; nothing is changed then.
+    """
+    job, project = page.job("open"), page.state.project
+    found = await page.jobs.call(task, seconds=SECONDS_TO_READ, project=str(project), name=column.name, **arguments)
+    if job is not None:
+        opened, known = _READ_AGAIN.get(page, ("", {}))
+        facts = {**found["facts"], "number": column.number}
+        _READ_AGAIN[page] = (job.id, {**(known if opened == job.id else {}), column.name: facts})
+        _KNOWN.pop(page, None)
+
+
+def _opened(page: Page, job: Job) -> dict[str, Any]:
+    """Give what was found when the table was opened, with columns that were read again since."""
+    found, (opened, again) = job.result(), _READ_AGAIN.get(page, ("", {}))
+    if opened != job.id:
+        return found
+    return {**found, "columns": [again.get(facts["name"], facts) for facts in found["columns"]]}
 
 
 def is_data_changed(page: Page) -> bool:
@@ -158,7 +204,7 @@ async def give_role(page: Page, role: str, columns: Sequence[ColumnNow]) -> None
     kinds = {column.name: column.kind for column in columns if not column.is_listed}
     now = await page.jobs.call("columns.set_roles", project=str(project), names=names, role=role, kinds=kinds)
     if job is not None:
-        _KNOWN[page] = ((job.id, str(project), now["sha256"]), _joined(job.result(), now))
+        _KNOWN[page] = ((job.id, str(project), now["sha256"]), _joined(_opened(page, job), now))
 
 
 async def read_changed_data(page: Page) -> None:
@@ -190,6 +236,8 @@ def _joined(opened: Mapping[str, Any], now: Mapping[str, Any]) -> Described:
 
 
 def _column(facts: Mapping[str, Any], listed: Mapping[str, Any], default_role: str | None) -> ColumnNow:
+    read_as = facts.get("format", "")
+    format_now = listed.get("format") or ("" if listed else read_as)
     return ColumnNow(
         number=facts["number"],
         name=facts["name"],
@@ -207,4 +255,8 @@ def _column(facts: Mapping[str, Any], listed: Mapping[str, Any], default_role: s
         is_feature=facts["is_feature"],
         labels=facts["histogram"]["labels"],
         counts=facts["histogram"]["counts"],
+        format=format_now,
+        doubt=facts.get("doubt", "") if format_now and format_now == read_as else "",
+        preparation=listed.get("preparation") or {},
+        prepared=listed.get("prepared", ""),
     )

@@ -16,6 +16,20 @@ DEFAULT_OUTPUT = "release.csv"
 """Output of a new project file, see :func:`sfumato.project.describe.project_text`."""
 REPORT_NAME = "report.html"
 _OWN_NAME = f".{PROJECT_NAME}"
+OUTPUT_FORMATS = {
+    ".csv": "CSV",
+    ".tsv": "TSV",
+    ".parquet": "Parquet",
+    ".xlsx": "Excel",
+    ".csv.gz": "CSV, compressed",
+    ".jsonl": "JSON lines",
+    ".jsonl.gz": "JSON lines, compressed",
+    ".sav": "SPSS",
+    ".zsav": "SPSS, compressed",
+    ".dta": "Stata",
+    ".xpt": "SAS transport file",
+}
+"""Formats of a release by the suffix of its output, see :func:`sfumato.table.io.formats.writable_format_of`."""
 
 
 def project_file_for(data: Path, folder: Path, root: Path | None = None) -> Path:
@@ -70,3 +84,27 @@ def beside(project: Path, name: str) -> str:
 def run_folder_of(project: Path) -> Path:
     """Folder of the comparisons that the page makes of a project."""
     return project.parent / beside(project, RUN_FOLDER)
+
+
+def with_suffix(output: str, suffix: str) -> str:
+    """Give an output of a project the suffix of another format.
+
+    Examples
+    --------
+    >>> with_suffix("out/release.csv.gz", ".parquet"), with_suffix("release.2026.csv", ".xlsx")
+    ('out/release.parquet', 'release.2026.xlsx')
+    """
+    path = Path(output)
+    return str(path.with_name(path.name[: len(path.name) - len(suffix_of(output))] + suffix))
+
+
+def suffix_of(output: str) -> str:
+    """Give the suffix that says the format, as it is written; ``.gz`` goes with the one before it.
+
+    Examples
+    --------
+    >>> suffix_of("release.2026.CSV"), suffix_of("out/release.csv.gz"), suffix_of("release")
+    ('.CSV', '.csv.gz', '')
+    """
+    path = Path(output)
+    return Path(path.stem).suffix + path.suffix if path.suffix.lower() == ".gz" else path.suffix

@@ -6,8 +6,6 @@ import json
 import logging
 import os
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -17,12 +15,14 @@ from playwright.sync_api import expect
 from sfumato.datasets.admissions import admissions
 from sfumato.table.io.write import write_table
 from web.browser.walking import (
+    MADE,
     STEPS,
     check_reload,
     check_step,
     download,
     follow,
     go_to_goal,
+    made_again,
     make_release,
     upload,
     wait_for_end,
@@ -31,19 +31,6 @@ from web.browser.walking import (
 
 N_ROWS = 400
 N_COLUMNS = int(os.environ.get("SFUMATO_WIDE_COLUMNS", "2500"))  # make soak sets 25,000
-MADE = ("release.csv", "release.csv.manifest.json")
-
-
-def made_again(folder: Path, *, by: str, given: list[Path]) -> dict[str, bytes]:
-    """Run what the page shows in a folder with the project file and the data; gives the bytes that it writes."""
-    folder.mkdir()
-    for path in given:
-        (folder / path.name).write_bytes(path.read_bytes())
-        (folder / path.name).chmod(0o600)  # as the page asks for the key
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    line = by if by.startswith("sfumato ") else [sys.executable, "-c", by]
-    subprocess.run(line, shell=isinstance(line, str), cwd=folder, env=environment, check=True, capture_output=True)
-    return {name: (folder / name).read_bytes() for name in MADE}
 
 
 @pytest.mark.slow

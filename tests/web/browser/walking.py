@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,6 +15,7 @@ STEPS = ("open", "columns", "goal", "run", "explore", "utility", "risk", "releas
 NAMED_ROLES = "button|checkbox|combobox|heading|img|link|progressbar|radio|searchbox|slider|spinbutton|textbox"
 LEAST_CONTRAST = 4.5
 LONGEST_RUN = 300_000  # milliseconds; bounds a hang
+MADE = ("release.csv", "release.csv.manifest.json")
 
 STRUCTURE = """() => {
   const all = (what) => [...document.querySelectorAll(what)];
@@ -111,6 +117,22 @@ def download(tab, name: str, folder: Path) -> Path:
     folder.mkdir(exist_ok=True)
     coming.value.save_as(folder / name)
     return folder / name
+
+
+def made_again(folder: Path, *, by: str, given: list[Path], made: Sequence[str] = MADE) -> dict[str, bytes]:
+    """Run what the page shows in a folder with the project file and the data; gives the bytes that it writes."""
+    folder.mkdir()
+    for path in given:
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path) as packed:
+                packed.extractall(folder)
+            continue
+        (folder / path.name).write_bytes(path.read_bytes())
+        (folder / path.name).chmod(0o600)  # as the page asks for the key
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    line = by if by.startswith("sfumato ") else [sys.executable, "-c", by]
+    subprocess.run(line, shell=isinstance(line, str), cwd=folder, env=environment, check=True, capture_output=True)
+    return {name: (folder / name).read_bytes() for name in made}
 
 
 def settled_text(tab) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sfumato.cli.options.preparing import preparations_in, prepare_option, refuse_preparations_beside_project
 from sfumato.cli.options.tables import (
     check_data_there,
     confirm_option,
@@ -76,6 +77,7 @@ class Order:
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
 @click.option("--dry-run", is_flag=True, help="List the points and compute nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON to stdout.")
+@prepare_option
 @role_options
 @confirm_option
 @reading_options
@@ -96,6 +98,10 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
     --also tries other kinds of promises (kk-anonymity, containment, buckets, differential-privacy, breach-bound,
     perturbation, partial) in groups of their own; --also papers adds the papers' own systems as baselines.
 
+    --prepare changes columns of DATA first, as release does; of a project the preparations in its file are used.
+    Utility and risk are then those of the prepared table. For pseudonyms and shifted dates a comparison takes keys of
+    its own: it publishes no cell.
+
     The command recommends the release with the least risk among those on the Pareto front whose utility does not
     clearly differ from the best with the same promise.
 
@@ -105,6 +111,7 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
       sfumato compare admissions.csv --target readmitted --sensitive diagnosis -o compare.csv --plot frontier.svg
       sfumato compare --guarantee k=10 --time-limit 600
       sfumato compare --also containment --also kk-anonymity
+      sfumato compare people.csv --target ill --prepare income=top:100000,round:1000 --prepare born=age_at:2026-01-01
       sfumato compare --dry-run
     """
     from sfumato.errors import InvalidParameterError
@@ -113,7 +120,7 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
         raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
     if data:
         check_data_there(data)
-    from sfumato.cli.speaking.summary import show_guesses, show_persons, show_readings
+    from sfumato.cli.speaking.summary import show_guesses, show_notes, show_persons, show_readings
     from sfumato.evaluation.requested_guarantees import AskedGuarantee
 
     asked = [AskedGuarantee.parse(text) for text in settings["guarantees"]]
@@ -122,6 +129,8 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
     show_guesses(order.guesses)
     show_readings(order.table.coded_part.schema)
     show_persons(order.table)
+    done = order.table.coded_part.prepared
+    show_notes(f"prepared: {one.in_words()}" for one in (done.preparations if done is not None else ()))
     grid = _grid(order, asked, settings)
     if dry_run:
         show_grid(grid, as_json=as_json)
@@ -137,23 +146,29 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
 
 
 def _from_flags(data: str, settings: dict[str, Any]) -> Order:
+    from sfumato.table.preparing.keyed import PreparationKeys
+    from sfumato.table.preparing.prepared import prepared
     from sfumato.table.roles import with_confirmed
 
     options, roles, confirmed = read_options(settings), given_roles(settings), confirmed_columns(settings)
+    asked = preparations_in(settings)
     table, guesses = read_with_roles(data, options, roles)
-    return Order(with_confirmed(table, confirmed), guesses=tuple(guesses))
+    table = prepared(with_confirmed(table, confirmed), asked, PreparationKeys.of_comparison(has_project=False))
+    return Order(table, guesses=tuple(guesses))
 
 
 def _from_project(path: Path, settings: dict[str, Any]) -> Order:
     from sfumato.errors import InvalidParameterError
     from sfumato.project.file import load_project
     from sfumato.table.io.read import ReadOptions
+    from sfumato.table.preparing.keyed import PreparationKeys
 
     if given_roles(settings) or confirmed_columns(settings) or read_options(settings) != ReadOptions():
         hint = "edit the project file, or name the data file as the argument"
         raise InvalidParameterError("role and reading options", "got some", allowed="used with DATA only", hint=hint)
+    refuse_preparations_beside_project(settings)
     project = load_project(path)
-    return Order(project.read(), project.binarize, project.compare)
+    return Order(project.read(PreparationKeys.of_comparison()), project.binarize, project.compare)
 
 
 def _grid(order: Order, asked: Sequence[AskedGuarantee], settings: dict[str, Any]) -> Grid:

@@ -11,7 +11,12 @@ import click
 
 from sfumato.cli.options.homes import ENGINE_HELP, MEMORY_HELP, home_of, release_away
 from sfumato.cli.options.named import halves, hierarchy_files, hierarchy_option
-from sfumato.cli.options.preparing import number_or_text, preparations_in, prepare_option
+from sfumato.cli.options.preparing import (
+    number_or_text,
+    preparations_in,
+    prepare_option,
+    refuse_preparations_beside_project,
+)
 from sfumato.cli.options.tables import (
     TABLE_FILE_HELP,
     check_data_there,
@@ -477,9 +482,7 @@ def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
     if given_roles(settings) or confirmed_columns(settings) or read_options(settings) != ReadOptions():
         hint = "edit the project file, or name the data file as the argument"
         raise InvalidParameterError("role and reading options", "got some", allowed="used with DATA only", hint=hint)
-    if preparations_in(settings):
-        hint = "write prepare = { … } at the column in the project file, or name the data file as the argument"
-        raise InvalidParameterError("--prepare", "got one", allowed="used with DATA only", hint=hint)
+    refuse_preparations_beside_project(settings)
     written = load_project(path)
     name, declared = mechanism_of_project(replace(written, mechanism=settings["mechanism"] or written.mechanism))
     foreign = foreign_parameters(name, written.mechanism or DEFAULT_MECHANISM, declared)

@@ -18,7 +18,7 @@ _OF_MASK = ("keep_first", "keep_last", "character")
 
 
 def prepare_option(function: Function) -> Function:
-    """Add the option to a command whose table is released."""
+    """Add the option to a command whose table is released, or compared for a release."""
     return click.option(
         "--prepare",
         "prepare",
@@ -51,6 +51,21 @@ def preparations_in(settings: dict[str, Any]) -> tuple[Preparation, ...]:
             raise InvalidParameterError("--prepare", "got a column twice", allowed="given once a column")
         found[column.strip()] = _operations(operations)
     return preparations_of(found)
+
+
+def refuse_preparations_beside_project(settings: dict[str, Any]) -> None:
+    """Refuse the option where a project file says what is prepared.
+
+    Raises
+    ------
+    InvalidParameterError
+        If some are given.
+    """
+    from sfumato.errors import InvalidParameterError
+
+    if preparations_in(settings):
+        hint = "write prepare = { … } at the column in the project file, or name the data file as the argument"
+        raise InvalidParameterError("--prepare", "got one", allowed="used with DATA only", hint=hint)
 
 
 def _operations(text: str) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any, Literal
 
 from sfumato.errors import InvalidParameterError, SchemaError, on_one_line
+from sfumato.schema import WITHHELD, Column, Kind, Role
 
 Scope = Literal["release", "project"]
 SCOPES: tuple[Scope, ...] = ("release", "project")
@@ -102,15 +103,16 @@ class Preparation:
             hint = "age_at, top, bottom and round go together; drop, mask, pseudonym and shift_days stand alone"
             raise SchemaError(problem, column=self.column, hint=hint)
         if has_scope and not self.is_keyed:
-            raise _wrong(self.column, "has a scope, which is for a pseudonym and shift_days only")
+            raise _wrong(self.column, "has a scope, which is for a pseudonym and shift_days only", "scope")
         if self.round_to is not None and not self.round_to > 0:
-            raise _wrong(self.column, "is to be rounded to a number that is not above 0")
+            raise _wrong(self.column, "is to be rounded to a number that is not above 0", "round")
         if self.top is not None and self.bottom is not None and self.bottom >= self.top:
-            raise _wrong(self.column, "has a bottom that is not below its top")
+            raise _wrong(self.column, "has a bottom that is not below its top", "bottom")
         for name, bound in (("top", self.top), ("bottom", self.bottom)):
             if bound is not None and self.round_to is not None and exact(bound) % exact(self.round_to) != 0:
                 problem = f"has a {name} that is no multiple of what it is rounded to: rounding could pass it"
-                raise SchemaError(problem, column=self.column, hint=f"choose a {name} that is a multiple of round")
+                hint = f"choose a {name} that is a multiple of round"
+                raise SchemaError(problem, column=self.column, entry=name, hint=hint)
 
     def _alone(self) -> tuple[tuple[str, bool], ...]:
         return (
@@ -154,6 +156,23 @@ class Preparation:
             found.append({"operation": "shift", "days": self.shift_days, "scope": self.scope, "by": self.by})
         return [{"column": self.column, **entry} for entry in found]
 
+    def written(self) -> dict[str, Any]:
+        """Write it as :meth:`of` takes it, as plain data.
+
+        Examples
+        --------
+        >>> Preparation.of("born", {"age_at": date(2026, 1, 1), "top": 90.0}).written()
+        {'top': 90, 'age_at': '2026-01-01'}
+        """
+        found: dict[str, Any] = {} if not self.drop else {"drop": True}
+        bounds = (("top", self.top), ("bottom", self.bottom), ("round", self.round_to))
+        found |= {name: value for name, value in bounds if value is not None}
+        found |= {} if self.mask is None else {"mask": asdict(self.mask)}
+        found |= {} if not self.pseudonym else {"pseudonym": True}
+        found |= {} if self.shift_days is None else {"shift_days": self.shift_days}
+        found |= {} if self.age_at is None else {"age_at": self.age_at.isoformat()}
+        return found if self.scope == "release" else {**found, "scope": self.scope}
+
     def in_words(self) -> str:
         """Say it in one sentence, without a full stop."""
         name = f"'{on_one_line(self.column)}'"
@@ -173,6 +192,52 @@ class Preparation:
         if self.round_to is not None:
             said.append(f"rounded to the nearest multiple of {number_text(exact(self.round_to))}")
         return f"{name} is {', and '.join(said)}"
+
+
+def check_fits(column: Column, asked: Preparation) -> None:
+    """Refuse what is not for the role or the kind of a column.
+
+    Raises
+    ------
+    SchemaError
+        Says for which role or kind it is.
+    """
+    _check_role(column, asked)
+    _check_kind(column, asked)
+
+
+def _check_role(column: Column, asked: Preparation) -> None:
+    if asked.pseudonym:
+        if column.role in (Role.IDENTIFIER, Role.OTHER):
+            return
+        problem = f"has the role {column.role}, and pseudonyms are for an identifier only"
+        hint = "give it the role identifier: it is then released as a column that no guarantee covers"
+        if column.role is Role.PERSON:
+            problem = (
+                "tells persons apart and is never released, also under pseudonyms: they would link a person's rows"
+            )
+            hint = "for a key to join by, keep one row of each person and add a copy of the column as an identifier"
+        raise SchemaError(problem, column=column.name, hint=hint)
+    if column.role in WITHHELD and not (asked.drop and column.role is Role.IDENTIFIER):
+        problem = f"has the role {column.role} and is never released: there is nothing to prepare"
+        raise SchemaError(
+            problem,
+            column=column.name,
+            hint="give it another role, such as quasi-identifier, or leave its preparation out",
+            remedy=("roles",),
+        )
+
+
+def _check_kind(column: Column, asked: Preparation) -> None:
+    wanted = None
+    if asked.age_at is not None or asked.shift_days is not None:
+        wanted = Kind.DATE
+    elif asked.changes_numbers:
+        wanted = Kind.NUMERIC
+    if wanted is not None and column.kind is not wanted:
+        what = {Kind.DATE: "shifted or turned into an age", Kind.NUMERIC: "coded at the top or bottom, or rounded"}
+        problem = f"is to be {what[wanted]}, and is of the kind {column.kind}"
+        raise SchemaError(problem, column=column.name, hint=f"give it the kind {wanted}, if it holds such values")
 
 
 def preparations_of(given: Mapping[str, Any]) -> tuple[Preparation, ...]:
@@ -246,14 +311,14 @@ def _mask_words(mask: Mask) -> str:
     return f"{' and '.join(kept)} characters stay, every other one is shown as '{character}'"
 
 
-def _wrong(column: str, problem: str) -> SchemaError:
-    return SchemaError(problem, column=column)
+def _wrong(column: str, problem: str, entry: str | None = None) -> SchemaError:
+    return SchemaError(problem, column=column, entry=entry)
 
 
 def _truth(column: str, written: Mapping[str, Any], key: str) -> bool:
     value = written.get(key, False)
     if not isinstance(value, bool):
-        raise _wrong(column, f"has '{key}' in prepare that is neither true nor false")
+        raise _wrong(column, f"has '{key}' in prepare that is neither true nor false", key)
     return value
 
 
@@ -262,9 +327,9 @@ def _number(column: str, written: Mapping[str, Any], key: str) -> Number | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise _wrong(column, f"has '{key}' in prepare that is no finite number")
+        raise _wrong(column, f"has '{key}' in prepare that is no finite number", key)
     if abs(value) >= 2**63:
-        raise _wrong(column, f"has '{key}' in prepare that is not between -2^63 and 2^63")
+        raise _wrong(column, f"has '{key}' in prepare that is not between -2^63 and 2^63", key)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -277,17 +342,18 @@ def _mask(column: str, written: Any) -> Mask:
     if not isinstance(written, Mapping) or not set(written) <= set(known):
         raise _wrong(column, f"has a mask that is no table of {', '.join(known)}")
     first, last = written.get("keep_first", 0), written.get("keep_last", 0)
-    if not _whole(first, 0, _MOST_KEPT) or not _whole(last, 0, _MOST_KEPT):
-        raise _wrong(column, f"has a mask whose keep_first or keep_last is no whole number from 0 to {_MOST_KEPT:,}")
+    for name, kept in (("keep_first", first), ("keep_last", last)):
+        if not _whole(kept, 0, _MOST_KEPT):
+            raise _wrong(column, f"has a mask whose {name} is no whole number from 0 to {_MOST_KEPT:,}", name)
     character = written.get("character", "#")
     if not isinstance(character, str) or len(character) != 1 or not character.isprintable() or character.isspace():
-        raise _wrong(column, "has a mask whose character is not one that can be seen")
+        raise _wrong(column, "has a mask whose character is not one that can be seen", "character")
     return Mask(first, last, character)
 
 
 def _days(column: str, value: Any) -> int:
     if not _whole(value, 1, LONGEST_SHIFT):
-        raise _wrong(column, f"has shift_days that is no whole number from 1 to {LONGEST_SHIFT:,}")
+        raise _wrong(column, f"has shift_days that is no whole number from 1 to {LONGEST_SHIFT:,}", "shift_days")
     return int(value)
 
 
@@ -299,11 +365,11 @@ def _day(column: str, value: Any) -> date:
             return date.fromisoformat(value)
     except ValueError:
         pass
-    raise _wrong(column, "has age_at that is no date such as 2026-01-01")
+    raise _wrong(column, "has age_at that is no date such as 2026-01-01", "age_at")
 
 
 def _scope(column: str, value: Any) -> Scope:
     for known in SCOPES:
         if value == known:
             return known
-    raise _wrong(column, f"has a scope that is none of {', '.join(SCOPES)}")
+    raise _wrong(column, f"has a scope that is none of {', '.join(SCOPES)}", "scope")

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.errors import ColumnNotFoundError, SchemaError
-from sfumato.schema import WITHHELD, Column, Kind, Role, Schema
+from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Prepared, Table
 from sfumato.table.preparing.cells import ages, masked, numbers_prepared, shifted
-from sfumato.table.preparing.declared import Preparation, Scope
+from sfumato.table.preparing.declared import Preparation, Scope, check_fits
 from sfumato.table.preparing.keyed import PreparationKeys, days_of, pseudonym_of
 from sfumato.table.weighted import OpenColumn, OutlinedTable
 
@@ -107,42 +107,7 @@ def _check_columns(table: AnyTable, preparations: Iterable[Preparation]) -> None
             problem = "is to be prepared twice"
             raise SchemaError(problem, column=name)
         seen.add(name)
-        _check_role(plain.schema[name], asked)
-        _check_kind(plain.schema[name], asked)
-
-
-def _check_role(column: Column, asked: Preparation) -> None:
-    if asked.pseudonym:
-        if column.role in (Role.IDENTIFIER, Role.OTHER):
-            return
-        problem = f"has the role {column.role}, and pseudonyms are for an identifier only"
-        hint = "give it the role identifier: it is then released as a column that no guarantee covers"
-        if column.role is Role.PERSON:
-            problem = (
-                "tells persons apart and is never released, also under pseudonyms: they would link a person's rows"
-            )
-            hint = "for a key to join by, keep one row of each person and add a copy of the column as an identifier"
-        raise SchemaError(problem, column=column.name, hint=hint)
-    if column.role in WITHHELD and not (asked.drop and column.role is Role.IDENTIFIER):
-        problem = f"has the role {column.role} and is never released: there is nothing to prepare"
-        raise SchemaError(
-            problem,
-            column=column.name,
-            hint="give it another role, such as quasi-identifier, or leave its preparation out",
-            remedy=("roles",),
-        )
-
-
-def _check_kind(column: Column, asked: Preparation) -> None:
-    wanted = None
-    if asked.age_at is not None or asked.shift_days is not None:
-        wanted = Kind.DATE
-    elif asked.changes_numbers:
-        wanted = Kind.NUMERIC
-    if wanted is not None and column.kind is not wanted:
-        what = {Kind.DATE: "shifted or turned into an age", Kind.NUMERIC: "coded at the top or bottom, or rounded"}
-        problem = f"is to be {what[wanted]}, and is of the kind {column.kind}"
-        raise SchemaError(problem, column=column.name, hint=f"give it the kind {wanted}, if it holds such values")
+        check_fits(plain.schema[name], asked)
 
 
 def _described(column: Column, asked: Preparation) -> Column:

@@ -45,7 +45,7 @@ class TaskError(Exception):
     kind : str
         Name of the error's class.
     field : str
-        Parameter or column that it is about, where that is known.
+        Parameter, entry of a column or column that it is about, where that is known.
 
     Examples
     --------
@@ -72,7 +72,8 @@ class TaskError(Exception):
         words, exit_code = words_and_exit_code(error, lambda own: shown_message(own, private))
         hint = shown_hint(error) if isinstance(error, SfumatoError) else ""
         is_told = exit_code != BUG
-        field = (getattr(error, "name", None) or getattr(error, "column", None)) if is_told else None
+        told = (getattr(error, name, None) for name in ("name", "entry", "column"))
+        field = next((one for one in told if one), None) if is_told else None
         known = field if isinstance(field, str) else ""
         return cls(words, hint, exit_code=exit_code, kind=type(error).__name__, field=known)
 

@@ -9,9 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
-from sfumato.project.edit import ProjectChanges, edit_project
+from sfumato.project.edit import ProjectChanges, edit_project, project_with
 from sfumato.project.file import Project, load_project
-from sfumato.schema import Column, Kind, Role
+from sfumato.schema import AS_TEXT, Column, Kind, Reading, Role
+from sfumato.table.preparing.declared import Preparation, check_fits
+from sfumato.table.reading.columns import format_key, format_named
+from sfumato.table.roles import describe_columns
+from sfumato.web.tasks.facts import facts_beside
+from sfumato.web.tasks.goal_levels import number_or_text
 
 if TYPE_CHECKING:
     from sfumato.web.jobs.process import Tell
@@ -34,11 +39,14 @@ def _roles(project: Project) -> dict[str, Any]:
 
 def _described(project: Project, column: Column) -> dict[str, Any]:
     file = hierarchy_files(project).get(column.name, column.hierarchy)
+    asked = next((one for one in project.preparations if one.column == column.name), None)
     return {
         "role": str(column.role),
         "kind": str(column.kind),
         "hierarchy": _from_project(project, file),
         "confirmed": column.confirmed,
+        "format": "" if column.reading is None or column.reading.format == AS_TEXT else column.reading.format,
+        **({} if asked is None else {"preparation": asked.written(), "prepared": asked.in_words()}),
     }
 
 
@@ -73,19 +81,82 @@ def set_roles(
         problem = f"{len(names):,} columns cannot all be the target"
         raise SchemaError(problem, hint="select one column")
     added = {name: _one_of(Kind, "kind", kind) for name, kind in kinds.items()}
+    loaded = load_project(project)
+    for asked in loaded.preparations:
+        if asked.column in names:
+            check_fits(replace(column_of(loaded, asked.column), role=wanted), asked)
     changes = ProjectChanges(dict.fromkeys(names, wanted), added, former_target=Role.QUASI_IDENTIFIER)
     return _roles(edit_project(project, changes))
 
 
 def set_kind(folder: Path, tell: Tell, *, project: str, name: str, kind: str) -> dict[str, Any]:
-    """Give a column a kind, after reading the table with it: a numeric column must hold numbers."""
-    wanted = _one_of(Kind, "kind", kind)
+    """Give a column another kind, after reading the table with it: a numeric column must hold numbers.
+
+    A format of another kind goes.
+    """
     loaded = load_project(project)
-    column = column_of(loaded, name)
-    others = [other for other in loaded.columns if other.name != name]
-    replace(loaded, columns=(*others, replace(column, kind=wanted))).read()
-    edit_project(loaded.path, ProjectChanges(roles={name: column.role}, kinds={name: wanted}))
-    return {}
+    new, column = _one_of(Kind, "kind", kind), column_of(loaded, name)
+    declared = None if column.reading is None else format_named(column.reading.format)
+    is_kept = column.reading is None or (declared is not None and declared.kind is new)
+    changes = ProjectChanges({name: column.role}, {name: new}, formats={} if is_kept else {name: None})
+    return _changed(loaded, name, changes)
+
+
+def set_format(folder: Path, tell: Tell, *, project: str, name: str, format: str) -> dict[str, Any]:
+    """Say in which format the texts of a column are written, after reading the table with it; it decides the kind."""
+    loaded = load_project(project)
+    column, found = column_of(loaded, name), format_named(format)
+    if found is None:
+        new = column.kind if column.kind not in (Kind.DATE, Kind.NUMERIC) else Kind.CATEGORICAL
+        changes = ProjectChanges({name: column.role}, {name: new}, formats={name: None})
+    else:
+        key = format_key(replace(column, reading=Reading(found.name)))
+        changes = ProjectChanges({name: column.role}, {name: found.kind}, formats={name: {key: found.name}})
+    return _changed(loaded, name, changes)
+
+
+_TEXTS = ("age_at", "character", "scope")
+"""Parts of a preparation that are no numbers."""
+
+
+def set_preparation(
+    folder: Path, tell: Tell, *, project: str, name: str, kind: str, written: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Say what is done to a column first, after doing it to the table.
+
+    Parameters
+    ----------
+    kind : str
+        Of a column that the project file does not list yet.
+    written : mapping
+        As in a project file, numbers as texts; empty for nothing.
+    """
+    loaded = load_project(project)
+    column, told = column_of(loaded, name), None
+    if not any(name == listed.name for listed in loaded.columns):
+        column = replace(column, kind=_one_of(Kind, "kind", kind))
+    if written:
+        asked = Preparation.of(name, _numbered(written))
+        check_fits(column, asked)
+        told = asked.written()
+    changes = ProjectChanges({name: column.role}, {name: column.kind}, preparations={name: told})
+    return _changed(loaded, name, changes)
+
+
+def _numbered(written: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn texts into numbers where that is possible; whether they make sense is checked where they are declared."""
+    read = {key: _numbered(value) for key, value in written.items() if isinstance(value, Mapping)}
+    texts = {key: value for key, value in written.items() if isinstance(value, str) and key not in _TEXTS}
+    return {**written, **read, **{key: number_or_text(text) for key, text in texts.items()}}
+
+
+def _changed(project: Project, name: str, changes: ProjectChanges) -> dict[str, Any]:
+    """Change the project file if the table can be read and prepared so; gives ``facts`` of the column as it then is."""
+    wanted = project_with(project.path, changes)
+    table = wanted.read_unprepared()
+    made = wanted.prepared(table)
+    edit_project(project.path, changes)
+    return {"facts": facts_beside(table, made, [one for one in describe_columns(table) if one.column.name == name])[0]}
 
 
 def confirm(folder: Path, tell: Tell, *, project: str, name: str, kind: str, confirmed: bool) -> dict[str, Any]:

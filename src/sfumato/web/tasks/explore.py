@@ -22,6 +22,7 @@ from sfumato.progress import Progress
 from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import DEFAULT_MECHANISM, load_project
 from sfumato.schema import COMPARISON_NAME
+from sfumato.table.preparing.keyed import PreparationKeys
 from sfumato.web.inputs import DATA, DESCRIPTION, HIERARCHY, noted
 from sfumato.web.project_files import run_folder_of
 
@@ -68,7 +69,7 @@ def compare(
         (run_folder / COMPARISON_NAME).unlink()  # an earlier one, of another table perhaps, is not shown as this one's
     guarantees = [AskedGuarantee.parse(text) for text in asked]
     tell.log("Reading the table.")
-    table = described.read()
+    table = described.read(PreparationKeys.of_comparison())
     grid = grid_for(
         table,
         described.compare.get("grid"),
@@ -164,7 +165,7 @@ def find(folder: Path, tell: Tell, *, project: str) -> dict[str, Any]:
     try:
         kept = json.loads((run_folder_of(described.path) / COMPARISON_NAME).read_bytes())
         Comparison.from_kept(kept)
-        is_found = kept["table"] == table_fingerprint(described.read())
+        is_found = kept["table"] == table_fingerprint(described.read(PreparationKeys.of_comparison()))
     except (OSError, ValueError, KeyError, TypeError, InvalidParameterError):
         is_found = False  # none, or not one of ours
     return {"is_found": is_found, "inputs": inputs}

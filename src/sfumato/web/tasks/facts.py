@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.schema import Kind
+from sfumato.schema import AS_TEXT, Kind
 from sfumato.table.binary import BinaryTable
 from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
@@ -37,6 +37,8 @@ def column_facts(table: Table | BinaryTable, guesses: Sequence[ColumnGuess]) -> 
     ``number`` counts from 1 in the list that is returned: the columns in the order of the guesses, but the features of
     a sparse 0/1 table after its other columns. ``uniqueness`` is the share of rows with a value that no other row has;
     a missing cell is no value. ``near_key`` says why a column is nearly a key; it is empty where it is none.
+    ``format`` is the one in which texts were read that are no plain numbers and no ISO dates, ``doubt`` what in it is a
+    guess.
 
     Parameters
     ----------
@@ -59,11 +61,26 @@ def column_facts(table: Table | BinaryTable, guesses: Sequence[ColumnGuess]) -> 
     ]
 
 
+def facts_beside(
+    table: Table | BinaryTable, made: Table | BinaryTable, guesses: Sequence[ColumnGuess]
+) -> list[dict[str, Any]]:
+    """Give facts of columns as they were read, but nearly keys as they are once prepared: that is what is released."""
+    after = made.coded_part
+    done = {asked.column for asked in after.prepared.preparations} if after.prepared is not None else set()
+    return [
+        {**facts, "near_key": near_key(after[name], after.schema[name].kind)}
+        if (name := facts["name"]) in done
+        else facts
+        for facts in column_facts(table, guesses)
+    ]
+
+
 def _ones(table: BinaryTable) -> list[int]:
     return [int(n) for n in np.diff(table.matrix.indptr)]
 
 
 def _guessed(guess: ColumnGuess) -> dict[str, Any]:
+    reading = guess.column.reading
     return {
         "name": guess.column.name,
         "kind": str(guess.column.kind),
@@ -71,6 +88,8 @@ def _guessed(guess: ColumnGuess) -> dict[str, Any]:
         "reason": guess.reason,
         "n_distinct": guess.n_distinct,
         "n_missing": guess.n_missing,
+        "format": "" if reading is None or reading.format == AS_TEXT else reading.format,
+        "doubt": "" if reading is None else reading.doubt,
     }
 
 

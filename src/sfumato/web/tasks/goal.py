@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from sfumato.attack.uniques import minimal_uniques
 from sfumato.audit.profile import risk_profile
@@ -14,13 +14,15 @@ from sfumato.evaluation.points import grid_for
 from sfumato.evaluation.promises import kind_meaning, kind_title, other_kinds
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.manifest import AnyTable
-from sfumato.mechanisms.base import MechanismInfo, Parameter
+from sfumato.mechanisms.base import Cells, MechanismInfo, Parameter
 from sfumato.mechanisms.registry import build_mechanism, find_mechanism, registered_mechanisms
 from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
+from sfumato.publishing.publish import check_escapes
 from sfumato.report.guarantee_texts import share_in_words
 from sfumato.schema import WITHHELD, Role
 from sfumato.table.binary import BinaryTable
+from sfumato.table.io.formats import writable_format_of
 from sfumato.table.persons import may_repeat
 from sfumato.web.goal_guarantees import goal_guarantees, level_names
 from sfumato.web.tasks.goal_levels import (
@@ -45,6 +47,11 @@ MOST_TARGETS = 200
 """Columns up to which all that can be the target are listed; beyond it a name is typed."""
 _NOT_PROPOSED = SET_ELSEWHERE | {"n_workers"}  # one process is enough only where several points run at once
 _USUAL_K = 5
+_CELLS = {
+    "ranges": "ranges and sets, true of every row",
+    "values": "one typical value of a group, in the original's types: ready for any program",
+}
+"""Forms of released cells in words; one that has none is called by its name."""
 
 
 def choices_for(table: AnyTable) -> dict[str, Any]:
@@ -58,6 +65,7 @@ def choices_for(table: AnyTable) -> dict[str, Any]:
         "mechanisms": mechanisms,
         "guarantees": [asdict(guarantee) for guarantee in goal_guarantees()],
         "recommended": {"mechanism": name, "why": why, "is_measured": False},
+        "cells": [{"name": form, "words": _CELLS.get(form, form)} for form in get_args(Cells)],
         "kinds": [{"name": kind, "title": kind_title(kind), "meaning": kind_meaning(kind)} for kind in other_kinds()],
     }
 
@@ -144,6 +152,8 @@ def check(
     values: Mapping[str, str],
     target: str,
     purpose: str,
+    cells: str = "",
+    escaped: str = "",
 ) -> dict[str, Any]:
     """Read what was typed into the form; nothing is written.
 
@@ -156,6 +166,10 @@ def check(
     target : str
         Empty for none.
     purpose : {"release", "compare"}
+    cells : str
+        Form of the released cells; empty for what the mechanism makes.
+    escaped : str
+        Output whose formulas are to be escaped; empty for none.
 
     Returns
     -------
@@ -179,11 +193,28 @@ def check(
     if not target and info.needs_target_for(settings):
         problems["target"] = f"{mechanism} keeps a target predictable with these settings. Choose one."
     merged = settings | found
+    problems |= {} if problems else _file_problems(info, merged, cells, escaped)
     return {
         "parameters": {one.name: merged[one.name] for one in info.parameters if one.name in merged},
         "asked": [],
         "problems": problems,
     }
+
+
+def _file_problems(info: MechanismInfo, parameters: Mapping[str, Any], cells: str, escaped: str) -> dict[str, str]:
+    """Say beside their fields that a mechanism does not make such cells, or a format needs no escapes."""
+    problems = {}
+    try:
+        if cells:
+            build_mechanism(info.name, parameters).with_cells(cells)
+    except InvalidParameterError as exc:
+        problems["cells"] = str(exc)
+    try:
+        if escaped:
+            check_escapes((), writable_format_of(escaped))
+    except InvalidParameterError as exc:
+        problems["escape"] = str(exc)
+    return problems
 
 
 def _filled(texts: Mapping[str, str]) -> dict[str, str]:
@@ -321,6 +352,9 @@ def choose(
     mechanism: str | None = None,
     parameters: Mapping[str, Any] | None = None,
     target: str | None = None,
+    cells: str | None = None,
+    escape_formulas: bool | None = None,
+    output: str | None = None,
 ) -> dict[str, Any]:
     """Write a choice into the project file.
 
@@ -332,6 +366,12 @@ def choose(
         All parameters of the mechanism.
     target : str or None
         New target; empty for none. The former one becomes a quasi-identifier, which is the safe choice.
+    cells : str or None
+        Form of the released cells; empty for what the mechanism makes.
+    escape_formulas : bool or None
+        Whether texts that a spreadsheet program would run get an apostrophe.
+    output : str or None
+        File of the release, whose suffix says the format.
 
     Raises
     ------
@@ -351,6 +391,9 @@ def choose(
         former_target=Role.QUASI_IDENTIFIER,
         mechanism=mechanism,
         parameters=None if mechanism is None else plan,
+        cells=cells,
+        escape_formulas=escape_formulas,
+        output=output,
     )
     edit_project(project, changes)
     return {"project": project}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.manifest import AnyTable
 from sfumato.project.describe import DEMO_DATA, describe_to_project, write_demo
-from sfumato.project.edit import ProjectChanges, edit_project
+from sfumato.project.edit import ProjectChanges, doubts_in, edit_project
 from sfumato.project.file import Project, load_project
 from sfumato.schema import DEFAULT_MISSING_TOKENS, PROJECT_NAME
 from sfumato.table.binary import BinaryTable
@@ -18,7 +18,7 @@ from sfumato.table.io.read import ReadOptions
 from sfumato.table.roles import ColumnGuess, describe_columns
 from sfumato.web.inputs import DATA, Input, note
 from sfumato.web.project_files import DEFAULT_OUTPUT, beside, is_same_file
-from sfumato.web.tasks.facts import column_facts
+from sfumato.web.tasks.facts import facts_beside
 
 if TYPE_CHECKING:
     from sfumato.web.jobs.process import Tell
@@ -90,7 +90,15 @@ def _open_project(tell: Tell, project: Project, data: str | None, reading: Mappi
     tell.progress(0, _N_STEPS, f"reading {project.data_path.name}")
     noted = note(DATA, project.data_path)
     table = project.read_unprepared()
-    return _opened(tell, project.path, noted, table, describe_columns(table))
+    return _opened(tell, project.path, noted, table, describe_columns(table), _prepared(project, table))
+
+
+def _prepared(project: Project, table: AnyTable) -> AnyTable | None:
+    """Prepare the columns; where that is not possible the table is opened all the same, so that it can be mended."""
+    try:
+        return project.prepared(table)
+    except InputError:  # the step Goal, and the commands, say what it is
+        return None
 
 
 def _options(reading: Mapping[str, Any]) -> ReadOptions:
@@ -98,10 +106,20 @@ def _options(reading: Mapping[str, Any]) -> ReadOptions:
     return ReadOptions(**{**reading, "missing": missing})
 
 
-def _opened(tell: Tell, project: Path, data: Input, table: AnyTable, guesses: Sequence[ColumnGuess]) -> dict[str, Any]:
+def _opened(
+    tell: Tell,
+    project: Path,
+    data: Input,
+    table: AnyTable,
+    guesses: Sequence[ColumnGuess],
+    prepared: AnyTable | None = None,
+) -> dict[str, Any]:
     """Give what the page shows of an open table, and its data file as noted before it was read."""
     tell.progress(1, _N_STEPS, f"looking at {len(guesses):,} columns")
-    columns = column_facts(table, guesses)
+    columns = facts_beside(table, table if prepared is None else prepared, guesses)
+    unconfirmed = doubts_in(project)  # a format that the project file says is no doubt to who reads the data by it
+    for facts in columns:
+        facts["doubt"] = facts["doubt"] or unconfirmed.get(facts["name"], "")
     tell.progress(_N_STEPS, _N_STEPS, "done")
     tell.log(f"{table.n_rows:,} rows, {len(columns):,} columns")
     return {

@@ -26,11 +26,11 @@ from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Release
 from sfumato.private_folders import write_private
 from sfumato.project.edit import ProjectChanges, edit_project
-from sfumato.project.file import DEFAULT_MECHANISM, Project, parse_toml, project_bytes, project_of
+from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project, parse_toml, project_bytes, project_of
 from sfumato.publishing.from_project import release_project
 from sfumato.publishing.ledger import Ledger
 from sfumato.publishing.manifest_file import manifest_path_for
-from sfumato.publishing.publish import Published, check_targets, publish
+from sfumato.publishing.publish import Published, check_escapes, check_targets, publish
 from sfumato.publishing.reaudit import audit_published, beside_original, read_manifest, read_released
 from sfumato.publishing.together import checked_together
 from sfumato.report.guarantee_texts import NOT_MEASURED
@@ -41,6 +41,7 @@ from sfumato.report.reproduction import CLOCKED, Asked, may_depend_on_clock, pro
 from sfumato.report.summarize import summarize
 from sfumato.table.cells import as_text
 from sfumato.table.coding import Source
+from sfumato.table.io.formats import writable_format_of
 from sfumato.web.column_store import STORE_NAME, Record, write_columns
 from sfumato.web.inputs import DATA, HIERARCHY, PROJECT_FILE, noted
 from sfumato.web.jobs.process import FIRST_RESULT_NAME
@@ -315,6 +316,8 @@ def save(
 
 def set_output(folder: Path, tell: Tell, *, project: str, output: str) -> dict[str, Any]:
     """Let a project file name another output, and so another format."""
+    if load_project(project).escape_formulas:
+        check_escapes((), writable_format_of(output))
     edited = edit_project(Path(project), ProjectChanges(output=output))
     return {"output": str(edited.output)}
 

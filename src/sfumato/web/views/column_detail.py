@@ -1,9 +1,8 @@
-"""One column: its values, its role and kind, and its hierarchy."""
+"""One column: its values, its role, kind and format, what is done to it first, and its hierarchy."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -13,97 +12,22 @@ from starlette.routing import Route
 
 from sfumato.errors import SfumatoError
 from sfumato.schema import Kind, Role
-from sfumato.web.describing import ColumnNow, Described, described, give_role
+from sfumato.web.describing import ColumnNow, Described, change_and_read, described, give_role
 from sfumato.web.jobs.jobs import SECONDS_TO_READ, TaskError
 from sfumato.web.rendering import UNPROCESSABLE, is_htmx, page_of, page_response, part_response, redirect
 from sfumato.web.uploads import receive_upload
-
-# How a hierarchy can be built, in words for people, with the fields that each way asks for.
-
-
-@dataclass(frozen=True)
-class MethodField:
-    """One setting of a method."""
-
-    name: str
-    title: str
-    hint: str = ""
-    default: str = ""
-    is_needed: bool = False
-
-
-@dataclass(frozen=True)
-class Method:
-    """One way to build a hierarchy; its name is that of ``sfumato hierarchy build --method``."""
-
-    name: str
-    title: str
-    why: str
-    fields: tuple[MethodField, ...] = ()
-
-    def settings(self, form: Mapping[str, object]) -> dict[str, str]:
-        """Take this method's fields out of a form; empty ones are not given."""
-        given = {field.name: str(form.get(self.field_id(field), "")).strip() for field in self.fields}
-        return {name: text for name, text in given.items() if text}
-
-    def field_id(self, field: MethodField) -> str:
-        """Name of a field in the form, which holds the fields of all methods."""
-        return f"{self.name}-{field.name}"
-
-
-_MERGE = MethodField("merge", "Neighbours joined on each further level", "such as 2,2,5; empty: two, again and again")
-
-METHODS = (
-    Method(
-        "auto",
-        "Automatic",
-        "Suits the kind: numbers at quantiles, dates by month, quarter and year, texts by the target.",
-    ),
-    Method(
-        "width",
-        "Intervals of one width",
-        "For numbers that people know in round steps, such as age in tens.",
-        (
-            MethodField("width", "Width of the finest intervals", "such as 5", is_needed=True),
-            MethodField("start", "Where an interval begins", default="0"),
-            _MERGE,
-        ),
-    ),
-    Method(
-        "quantile",
-        "Intervals with equally many rows",
-        "For numbers that are spread unevenly.",
-        (MethodField("intervals", "Number of the finest intervals", default="16"), _MERGE),
-    ),
-    Method(
-        "cuts",
-        "Intervals at your own cuts",
-        "For borders that mean something, such as 18 and 65.",
-        (MethodField("cuts", "Where the finest intervals begin", "such as 0,18,40,65", is_needed=True), _MERGE),
-    ),
-    Method(
-        "mask",
-        "Mask characters from the right",
-        "For codes in which the first characters say most, such as postcodes.",
-        (MethodField("step", "Characters masked more on each level", default="1"),),
-    ),
-    Method("dates", "Month, quarter, year, decade", "For dates written as 2024-02-29."),
-    Method(
-        "groups",
-        "Groups of neighbours in an order",
-        "For texts with an order, such as small, medium, large.",
-        (
-            MethodField("order", "All values from lowest to highest", "separated by commas", is_needed=True),
-            MethodField("sizes", "Neighbours joined on each level", "such as 2,2; empty: two"),
-        ),
-    ),
+from sfumato.web.views.column_forms import (
+    LEFT_ALONE,
+    METHODS,
+    WAYS,
+    doubt_in_words,
+    format_choices,
+    method_named,
+    typed_preparation,
+    way_named,
+    why_not,
+    written_preparation,
 )
-
-
-def method_named(name: str) -> Method | None:
-    """Look a method up by its name."""
-    return next((method for method in METHODS if method.name == name), None)
-
 
 _UPLOAD_LIMIT = 50_000_000
 
@@ -121,7 +45,6 @@ async def change_column(request: Request) -> Response:
     """Give a column another role, another kind, or both."""
     column = (await _found(request))[1]
     page = page_of(request)
-    project = str(page.state.project)
     async with request.form() as form:
         role, kind = str(form.get("role", column.role)), str(form.get("kind", column.kind))
     field = "role"
@@ -130,15 +53,53 @@ async def change_column(request: Request) -> Response:
             raise TaskError("choose one of the roles in the list")
         field = "kind"
         if kind != column.kind and not column.is_feature:
-            await page.jobs.call(
-                "columns.set_kind", seconds=SECONDS_TO_READ, project=project, name=column.name, kind=kind
-            )
+            await change_and_read(page, "columns.set_kind", column, kind=kind)
         field = "role"
         if role != column.role and not column.is_feature:
             await give_role(page, role, [(await _found(request))[1]])
     except TaskError as exc:
         return await _answer(request, *await _found(request), problem=exc, field=field)
     return redirect(f"/columns/{column.number}")
+
+
+async def change_format(request: Request) -> Response:
+    """Say how the values of a column are written: one of the list, or one that was typed."""
+    column = (await _found(request))[1]
+    if column.is_feature:
+        raise HTTPException(404)
+    async with request.form() as form:
+        chosen, typed = (str(form.get(name, "")).strip() for name in ("format", "own_format"))
+    wanted = typed or chosen or column.format
+    try:
+        if wanted:
+            await change_and_read(page_of(request), "columns.set_format", column, format=wanted)
+    except TaskError as exc:
+        field = "own_format" if typed else "format"
+        return await _answer(request, *await _found(request), problem=exc, field=field, form={"own_format": typed})
+    return redirect(f"/columns/{column.number}#reading")
+
+
+async def change_preparation(request: Request) -> Response:
+    """Say what is done to a column before any mechanism sees it."""
+    column = (await _found(request))[1]
+    if column.is_feature:
+        raise HTTPException(404)
+    async with request.form() as given:
+        form = {name: str(value) for name, value in given.items()}
+    way = way_named(form.get("way", ""))
+    if way is None and form.get("way") != LEFT_ALONE.name:
+        raise HTTPException(422)
+    try:
+        written = {} if way is None else written_preparation(way, form)
+        if way is not None and not written:
+            raise TaskError("nothing was filled in", hint="fill in at least one field, or leave the column as it is")
+        told = {"kind": column.kind, "written": written}
+        await change_and_read(page_of(request), "columns.set_preparation", column, **told)
+    except TaskError as exc:
+        fields = {} if way is None else {one.name: way.field_id(one) for one in way.fields}
+        field = fields.get(exc.field, "way")
+        return await _answer(request, *await _found(request), problem=exc, field=field, form=form)
+    return redirect(f"/columns/{column.number}#preparing")
 
 
 async def confirm_column(request: Request) -> Response:
@@ -245,6 +206,11 @@ async def _answer(request: Request, now: Described, column: ColumnNow, **context
         "roles": tuple(Role),
         "kinds": tuple(Kind),
         "methods": METHODS,
+        "formats": format_choices(column),
+        "doubt": doubt_in_words(column),
+        "left_alone": LEFT_ALONE,
+        "ways": [] if column.is_feature else [(way, why_not(column, way)) for way in WAYS],
+        "preparing": typed_preparation(column.preparation) if column.preparation else {"way": LEFT_ALONE.name},
         "hierarchy": hierarchy,
         "hierarchy_problem": hierarchy_problem,
         "problem": None,
@@ -255,6 +221,8 @@ async def _answer(request: Request, now: Described, column: ColumnNow, **context
         "checked": None,
         "checked_what": "",
     }
+    if "way" in context.get("form", {}):
+        known["preparing"] = context["form"]
     status = UNPROCESSABLE if is_wrong else 200
     if is_htmx(request):
         return part_response(request, "hierarchy.html", status=status, **known | context)
@@ -264,6 +232,8 @@ async def _answer(request: Request, now: Described, column: ColumnNow, **context
 ROUTES = [
     Route("/columns/{number:int}", show_column),
     Route("/columns/{number:int}", change_column, methods=["POST"]),
+    Route("/columns/{number:int}/format", change_format, methods=["POST"]),
+    Route("/columns/{number:int}/preparation", change_preparation, methods=["POST"]),
     Route("/columns/{number:int}/confirmed", confirm_column, methods=["POST"]),
     Route("/columns/{number:int}/hierarchy", change_hierarchy, methods=["POST"]),
 ]

@@ -18,6 +18,7 @@ from sfumato.schema import Role
 from sfumato.web.goal_guarantees import level_names
 from sfumato.web.inputs import DATA, DESCRIPTION, HIERARCHY, content_of, noted
 from sfumato.web.jobs.jobs import SECONDS_TO_READ, Job, TaskError
+from sfumato.web.project_files import DEFAULT_OUTPUT, OUTPUT_FORMATS, suffix_of, with_suffix
 from sfumato.web.rendering import UNPROCESSABLE, page_of, page_response, part_response, redirect
 from sfumato.web.state import Page
 
@@ -30,6 +31,30 @@ _FIRST_CHOICE = ("auto", {"k": 5})  # of a project file that was just made
 
 
 @dataclass(frozen=True)
+class FileForm:
+    """In which form a release is written.
+
+    Parameters
+    ----------
+    cells : str
+        What cells hold; empty for what the mechanism makes.
+    escape : bool
+        Whether texts that a spreadsheet program would run get an apostrophe.
+    output : str
+        File, relative to the project file; its suffix says the format.
+    """
+
+    cells: str = ""
+    escape: bool = False
+    output: str = DEFAULT_OUTPUT
+
+    @property
+    def suffix(self) -> str:
+        """Suffix of the format."""
+        return suffix_of(self.output)
+
+
+@dataclass(frozen=True)
 class Written:
     """What a project file says of the goal.
 
@@ -37,12 +62,18 @@ class Written:
     ----------
     signature : str
         Over all that the risk and a comparison depend on: how the table is described, the data and the hierarchies.
+    file : FileForm
+        In which form it is written.
+    data : str
+        Data file, as the project file names it.
     """
 
     signature: str
     mechanism: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     target: str = ""
+    file: FileForm = field(default_factory=lambda: FileForm())
+    data: str = ""
 
     @property
     def is_first_choice(self) -> bool:
@@ -64,6 +95,12 @@ class Typed:
         Mechanism whose fields were shown; without script it may be another than the chosen one.
     also : tuple of str
         Kinds of promises that a comparison tries as well.
+    cells, suffix : str
+        Form of the cells, and of the file.
+    escape : bool
+        Whether texts that a spreadsheet program would run get an apostrophe.
+    has_file : bool
+        Whether the form of the file was among the fields; else it stays as it is.
     """
 
     mechanism: str
@@ -72,6 +109,10 @@ class Typed:
     values: Mapping[str, str]
     shown: str
     also: tuple[str, ...] = ()
+    cells: str = ""
+    suffix: str = ""
+    escape: bool = False
+    has_file: bool = False
 
     def usable_values(self) -> dict[str, str]:
         """Values that mean something: parameters of a mechanism that was then not chosen do not."""
@@ -85,7 +126,10 @@ def read_written(path: Path) -> Written:
         content = content_of(path) or {}
         columns, made = content.get("columns", {}), content.get("release", {})
         target = next((name for name, entry in columns.items() if entry.get("role") == Role.TARGET), "")
-        return Written(signature, made.get("mechanism", ""), dict(made.get("parameters", {})), target)
+        output = made.get("output", DEFAULT_OUTPUT)
+        file = FileForm(made.get("cells", ""), bool(made.get("escape_formulas")), output)
+        data = content.get("data", {}).get("path", "")
+        return Written(signature, made.get("mechanism", ""), dict(made.get("parameters", {})), target, file, data)
     except (ValueError, TypeError, AttributeError):
         return Written(signature)
 
@@ -134,10 +178,11 @@ def form_facts(
     values = {one["name"]: as_text(known.get(one["name"], one["default"])) for one in own}
     values |= typed.usable_values() if typed is not None else {}
     levels = _levels(chosen, values)
-    problems = _by_kind(problems, levels)
+    problems = _by_kind({"format" if name == "output" else name: words for name, words in problems.items()}, levels)
     guarantees = _guarantees(choices, chosen, levels, known, typed, values, is_switched=is_switched)
     parameters = [{**one, "value": values[one["name"]]} for one in own]
     in_order = ["target", *(one["kind"] for one in guarantees), "mechanism", *(one["name"] for one in parameters)]
+    in_order += ["format", "cells", "escape"]
     return {
         "targets": choices["targets"],
         "target": typed.target if typed is not None else written.target,
@@ -148,6 +193,7 @@ def form_facts(
             for one in parameters
         ),
         "mechanism": chosen,
+        "file": _file_facts(choices, written, typed),
         "kinds": [{**one, "is_asked": one["name"] in also} for one in choices["kinds"]],
         "usable": [one for one in mechanisms.values() if one["unavailable"] is None or one is chosen],
         "unusable": [one for one in mechanisms.values() if one["unavailable"] is not None and one is not chosen],
@@ -155,6 +201,28 @@ def form_facts(
         "problems": dict(problems),
         "first_problem": next((name for name in in_order if name in problems), ""),
         "other_problems": [text for key, text in problems.items() if key not in in_order],
+    }
+
+
+def _file_facts(choices: Mapping[str, Any], written: Written, typed: Typed | None) -> dict[str, Any]:
+    """Lay out the fields about the file, with what was typed or what the project file says."""
+    shown = written.file
+    if typed is not None and typed.has_file:
+        suffix = typed.suffix if typed.suffix in OUTPUT_FORMATS else shown.suffix
+        shown = FileForm(typed.cells, typed.escape, with_suffix(shown.output, suffix))
+    own = suffix_of(written.data).lower()
+    same = {own: f"{OUTPUT_FORMATS[own]}, as the original"} if own in OUTPUT_FORMATS else {}
+    titles = {**OUTPUT_FORMATS, **same}
+    if written.file.suffix not in titles:
+        titles = {written.file.suffix: "as the project file says", **titles}
+    return {
+        "cells": shown.cells,
+        "cells_choices": choices["cells"],
+        "escape": shown.escape,
+        "suffix": shown.suffix,
+        "formats": dict(sorted(titles.items(), key=lambda one: one[0] != own)),
+        "name": shown.output,
+        "is_usual": not shown.cells and not shown.escape and shown.suffix == suffix_of(DEFAULT_OUTPUT),
     }
 
 
@@ -336,11 +404,17 @@ async def _chosen(page: Page, path: Path, typed: Typed) -> dict[str, str]:
     """Write what was typed, if nothing is wrong with it; give the problems by field."""
     checked = await _checked(page, str(path), typed, "release")
     problems: dict[str, str] = checked["problems"] | _target_that_is_needed(page, typed)
+    if typed.has_file and typed.suffix not in OUTPUT_FORMATS:
+        now = (await asyncio.to_thread(read_written, path)).file.suffix
+        problems |= {} if typed.suffix == now else {"format": "Choose one of the formats in the list."}
     if problems:
         return problems
     written = await asyncio.to_thread(read_written, path)
     target = typed.target if typed.target != written.target else None
     choice = {"mechanism": typed.mechanism, "parameters": checked["parameters"], "target": target}
+    if typed.has_file:
+        output = with_suffix(written.file.output, typed.suffix) if typed.suffix != written.file.suffix else None
+        choice |= {"cells": typed.cells, "escape_formulas": typed.escape, "output": output}
     try:
         await page.jobs.call("goal.choose", project=str(path), **choice)
     except TaskError as error:
@@ -369,6 +443,8 @@ async def _checked(page: Page, project: str, typed: Typed, purpose: str) -> dict
         values=typed.usable_values(),
         target=typed.target,
         purpose=purpose,
+        cells=typed.cells,
+        escaped=f"release{typed.suffix}" if typed.escape and typed.suffix in OUTPUT_FORMATS else "",
     )
     return found
 
@@ -459,7 +535,18 @@ def _typed(form: FormData | QueryParams) -> Typed:
         for prefix in (LEVEL_PREFIX, FIELD_PREFIX)
     )
     also = tuple(kind for kind in form.getlist("also") if isinstance(kind, str))
-    return Typed(texts.get("mechanism", ""), texts.get("target", ""), levels, values, texts.get("shown", ""), also)
+    return Typed(
+        texts.get("mechanism", ""),
+        texts.get("target", ""),
+        levels,
+        values,
+        texts.get("shown", ""),
+        also,
+        cells=texts.get("cells", ""),
+        suffix=texts.get("format", ""),
+        escape=texts.get("escape") == "yes",
+        has_file="format" in texts,
+    )
 
 
 def _in_full(error: TaskError) -> str:

@@ -13,16 +13,9 @@ from starlette.routing import Route
 from sfumato.project.keys import KEY_NAME
 from sfumato.web.jobs.jobs import TaskError
 from sfumato.web.made_release import PURPOSE, MadeRelease, made_release, missing_response
+from sfumato.web.project_files import OUTPUT_FORMATS, with_suffix
 from sfumato.web.rendering import UNPROCESSABLE, page_of, page_response, redirect
 from sfumato.web.state import Page
-
-FORMATS = {
-    ".csv": "CSV",
-    ".tsv": "TSV",
-    ".parquet": "Parquet",
-    ".xlsx": "Excel",
-    ".csv.gz": "CSV, compressed",
-}
 
 _TITLES = {
     "table": "Released table",
@@ -108,33 +101,20 @@ async def change_format(request: Request) -> Response:
         if made is None or project is None:
             raise HTTPException(404)
         try:
-            if suffix not in FORMATS:
+            if suffix not in OUTPUT_FORMATS:
                 raise TaskError("choose one of the formats in the list")
             output = with_suffix(made.result["output"], suffix)
             await page.jobs.call("release.set_output", project=str(project), output=output)
         except TaskError as error:
             return _page(request, made, status=UNPROCESSABLE, problem=error, field="format")
-        title = f"Release as {FORMATS[suffix]}"
+        title = f"Release as {OUTPUT_FORMATS[suffix]}"
         job = page.jobs.start("release.make", title=title, project=str(project), quick=made.result["quick"])
         page.started(PURPOSE, job)
     return redirect("/run")
 
 
-def with_suffix(output: str, suffix: str) -> str:
-    """Give an output of a project the suffix of another format.
-
-    Examples
-    --------
-    >>> with_suffix("out/release.csv.gz", ".parquet"), with_suffix("release.2026.csv", ".xlsx")
-    ('out/release.parquet', 'release.2026.xlsx')
-    """
-    path = Path(output)
-    stem = path.name.removesuffix(".gz")
-    return str(path.with_name(stem.removesuffix(Path(stem).suffix) + suffix))
-
-
 def _other_formats(output: str) -> dict[str, str]:
-    return {suffix: title for suffix, title in FORMATS.items() if with_suffix(output, suffix) != output}
+    return {suffix: title for suffix, title in OUTPUT_FORMATS.items() if with_suffix(output, suffix) != output}
 
 
 def _downloads(page: Page, made: MadeRelease) -> dict[str, Path]:

@@ -13,6 +13,7 @@ import pytest
 from sfumato.cli.main import run
 from sfumato.cli.making import compare as command_module
 from sfumato.datasets.admissions import admissions
+from sfumato.evaluation.compare import table_fingerprint
 from sfumato.table.io.write import write_table
 
 NAMES = ["age", "sex", "insurance", "discharge_diagnosis", "readmitted"]
@@ -261,6 +262,10 @@ def test_an_interrupt_says_that_points_are_kept(folder, monkeypatch, capsys):
         (["--run-folder", "stays.csv"], 3, "is a file, not a folder"),
         (["stays.csv", "--identifiers", "readmitted"], 3, "no target"),
         (["--target", "readmitted"], 2, "used with DATA only"),
+        (["--prepare", "age=top:80"], 2, "write prepare = { … } at the column"),
+        (["stays.csv", "--target", "readmitted", "--prepare", "age"], 2, "COLUMN=OPERATION"),
+        (["stays.csv", "--target", "readmitted", "--prepare", "sex=top:80"], 3, "is of the kind categorical"),
+        (["stays.csv", "--target", "readmitted", "--prepare", "height=top:80"], 3, "not found in the table"),
         (["--project", "nowhere.toml"], 3, "no such project file"),
     ],
 )
@@ -298,3 +303,50 @@ def test_the_bar_counts_points():
     move(3, 8, "mondrian k=3")
 
     assert (bar.tasks[0].completed, bar.tasks[0].total) == (3, 8)
+
+
+@pytest.mark.parametrize("way", ["options", "project"])
+def test_a_comparison_is_one_of_the_prepared_table(folder, capsys, monkeypatch, way):
+    seen = []
+    monkeypatch.setattr(command_module, "_compared", lambda order, *_: seen.append(order.table) or stop())
+    if way == "options":
+        arguments = ["stays.csv", "--target", "readmitted", "--prepare", "age=top:60,round:20", "--prepare", "sex=drop"]
+    else:
+        text = PROJECT.replace('kind = "numeric" }', 'kind = "numeric", prepare = { top = 60, round = 20 } }')
+        (folder / "sfumato.toml").write_text(text.replace("sex = { ", "sex = { prepare = { drop = true }, "))
+        arguments = []
+
+    with pytest.raises(Stopped):
+        run([*COMPARE, *arguments])
+
+    (table,) = seen
+    assert set(table["age"].values.to_pylist()) <= {"0", "20", "40", "60", None}
+    assert table.schema["sex"].role == "identifier"
+    assert "note: prepared: 'age' is coded as 60 where it is more" in capsys.readouterr().err
+
+
+class Stopped(BaseException):
+    """Ends a command before it compares."""
+
+
+def stop():
+    raise Stopped
+
+
+def test_secrets_of_a_comparison_are_the_same_again_so_that_finished_points_are_found(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"p{i},2021-0{1 + i % 9}-11,{'yn'[i % 2]}\n" for i in range(40))
+    (tmp_path / "visits.csv").write_text("case,seen,ill\n" + rows)
+    seen = []
+    monkeypatch.setattr(command_module, "_compared", lambda order, *_: seen.append(order.table) or stop())
+    secrets = ["--prepare", "case=pseudonym", "--prepare", "seen=shift_days:30"]
+    given = ["visits.csv", "--target", "ill", "--identifiers", "case", "--quasi-identifiers", "seen", *secrets]
+
+    for _ in range(2):
+        with pytest.raises(Stopped):
+            run([*COMPARE, *given])
+
+    first, again = seen
+    assert table_fingerprint(first) == table_fingerprint(again)
+    assert not set(first["case"].values.to_pylist()) & {f"p{i}" for i in range(40)}
+    assert run([*COMPARE, *given[:-4], "--prepare", "case=pseudonym,scope:project"]) == 3
