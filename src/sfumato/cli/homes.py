@@ -159,6 +159,9 @@ class InBlocks(Home):
     @contextmanager
     def opened(self, what: str) -> Iterator[tuple[Rows, Progress]]:
         """Show a bar."""
+        from sfumato.rows.memory_limit import hold_little
+
+        hold_little()
         bar, progress = progress_bar(what)
         with bar:
             yield _Blocks(self.memory, progress), progress

@@ -22,7 +22,7 @@ from sfumato.table.io import csv as delimited_blocks
 from sfumato.table.io import parquet
 from sfumato.table.io.read import read_table
 
-MEMORY = Memory.of("200MB")
+MEMORY = Memory(200 * 10**6)
 
 
 def few_values():
