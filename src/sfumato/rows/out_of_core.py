@@ -154,8 +154,10 @@ class DistinctValues:
                 self._are_midnights.add(are_midnights(values))
         self._values, self._counts = [self._values[0].slice(0, 0)], [np.zeros(0, dtype=np.int64)]
 
-    def finished(self, name: str, coder: ColumnCoder) -> tuple[pa.Array, WeightedColumn | OpenColumn, Kind]:
-        """Values as they are stored, the column that they make, and its kind.
+    def finished(
+        self, name: str, coder: ColumnCoder, kind: Kind | None = None
+    ) -> tuple[pa.Array, WeightedColumn | OpenColumn, Kind]:
+        """Values as they are stored, the column that they make, and its kind, which is guessed unless given.
 
         The entries of the column are the stored values in their order, so its codes say what each is read as.
         """
@@ -173,8 +175,8 @@ class DistinctValues:
             return stored, OpenColumn(np.zeros(0, dtype=np.int32), read, self._n_rows, self._n_missing, kind, own), kind
         self._merge()
         (stored,), (counts,) = self._values, self._counts
-        coded, kind = coder.code_distinct(name, np.arange(len(stored), dtype=np.int32), stored)
-        return stored, WeightedColumn(coded.codes, coded.values, counts), kind
+        coded, found = coder.code_distinct(name, np.arange(len(stored), dtype=np.int32), stored, kind)
+        return stored, WeightedColumn(coded.codes, coded.values, counts), found
 
     def _taken(self, name: str, coder: ColumnCoder, plain: Kind) -> Format | None:
         """Decide on the format of the texts, as for a column whose values are listed."""
@@ -453,7 +455,7 @@ def _open_file(
             tokens = coder.rules.tokens
             book = StatisticsBlocks.of(stored, Path(path), name, options.encoding, cells_at_once(memory), tokens)
             source = Source(stored.name, stored.sha256, name, book.labels)
-            found = _distinct(book, coder, memory, progress)
+            found = _distinct(book, coder, memory, progress, book.domains)
             stored.ensure_unchanged()
             return _described(found, source, book, stored.ensure_unchanged, coder, options, book.domains)
         blocks = _raw_blocks(stored, Path(path), name, options, memory)
@@ -481,13 +483,13 @@ def _open_frame(
     _refuse_dropping(options)
     coder = _coder(source_name(frame), schema, options)
     blocks = FrameBlocks.of(frame, coder)
-    found = _distinct(blocks, coder, memory, progress)
+    found = _distinct(blocks, coder, memory, progress, blocks.domains)
 
     def refuse_if_changed() -> None:
         if _content_hash(opened) != sha256:
             raise _changed(opened.source.name, _HINT_FOR_FRAMES)
 
-    opened = _described(found, Source(blocks.place, ""), blocks, refuse_if_changed, coder, options)
+    opened = _described(found, Source(blocks.place, ""), blocks, refuse_if_changed, coder, options, blocks.domains)
     sha256 = _content_hash(opened, progress)
     source = replace(opened.source, sha256=sha256)
     return replace(opened, source=source, outline=replace(opened.outline, source=source))
@@ -522,7 +524,9 @@ def _say_read(progress: Progress | None, n_read: int) -> None:
         progress(n_read, 0, f"{n_read:,} rows read")
 
 
-def _distinct(blocks: RawBlocks, coder: ColumnCoder, memory: int, progress: Progress | None) -> Found:
+def _distinct(
+    blocks: RawBlocks, coder: ColumnCoder, memory: int, progress: Progress | None, ordered: Collection[str] = ()
+) -> Found:
     most, most_bytes = listed_values(memory)
     place = str(coder.place)
     names = check_names(blocks.names, place=place)
@@ -534,7 +538,8 @@ def _distinct(blocks: RawBlocks, coder: ColumnCoder, memory: int, progress: Prog
             found[name].take(*coded_block(cells, name, place))
         n_read += len(raw[0])
         _say_read(progress, n_read)
-    return {name: values.finished(name, coder) for name, values in found.items()}
+    kinds = dict.fromkeys(ordered, Kind.ORDERED)
+    return {name: values.finished(name, coder, kinds.get(name)) for name, values in found.items()}
 
 
 def _described(
