@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from sfumato.errors import InvalidParameterError
 
-LEAST_BYTES = 500 * 10**6
+LEAST_BYTES = 600 * 10**6
 """Memory with which a table of some tens of columns was released within the limit, see benchmarks/README.md."""
-PROGRAM_BYTES = 350 * 10**6
+PROGRAM_BYTES = 400 * 10**6
 """Of Python with Arrow, scikit-learn and DuckDB: 275 MB, 130 of them mapped libraries; and what allocators keep."""
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _LEAST_WORKING = 50 * 10**6

@@ -45,6 +45,6 @@ def test_a_project_may_ask_for_values_and_a_flag_for_ranges(tmp_path):
 def test_values_out_of_core_are_refused(tmp_path, capsys):
     data = written(tmp_path)
 
-    flags = ["--cells", "values", "--memory", "500MB", "-o", str(tmp_path / "out.csv")]
+    flags = ["--cells", "values", "--memory", "600MB", "-o", str(tmp_path / "out.csv")]
     assert run(["release", data, "-m", "global-recoding", *ROLES, *flags]) == 2
     assert "--cells must be values without --memory and --engine" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from sfumato.mechanisms.registry import registered_mechanisms
 from sfumato.rows import out_of_core as distinct
 from sfumato.table.io.write import write_table
 
-MEMORY = ["--memory", "500MB"]
+MEMORY = ["--memory", "600MB"]
 RECODING = ["-m", "global-recoding", "-p", "max_suppressed_fraction=0.05"]
 COLUMNS = ["patient_id", "age", "sex", "insurance", "dialysis", "readmitted"]
 ROLES = [
@@ -96,7 +96,7 @@ def test_the_profile_is_that_of_the_table_in_memory(name, capsys):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ([*RECODING, "--memory", "100MB"], 2, "at least 500MB"),
+        ([*RECODING, "--memory", "100MB"], 2, "at least 600MB"),
         ([*RECODING, "--memory", "much"], 2, "such as 800MB"),
         (["-m", "mondrian", *MEMORY], 2, "gain-recoding, global-recoding"),
         ([*MEMORY], 2, "maximal-containment, optimal-containment, but auto needs the whole table in memory"),

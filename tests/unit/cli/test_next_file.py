@@ -183,7 +183,7 @@ QUERY = "select who, age, job, y from people where who <> 'nobody'"
 
 
 @pytest.mark.parametrize("more", [["--query", QUERY], ["--table", "people"]], ids=["query", "table"])
-@pytest.mark.parametrize("away", [[], ["--memory", "500MB"]], ids=["memory", "blocks"])
+@pytest.mark.parametrize("away", [[], ["--memory", "600MB"]], ids=["memory", "blocks"])
 def test_a_query_of_the_project_is_not_used_for_a_file_without_tables(tmp_path, monkeypatch, capsys, more, away):
     monkeypatch.chdir(tmp_path)
     into_database(people(0), "2025.db")

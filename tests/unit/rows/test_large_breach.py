@@ -585,12 +585,12 @@ def test_on_the_command_line(source, tmp_path, sample_of_few):
     ]
     runner = CliRunner()
     released = runner.invoke(
-        sfumato, ["release", str(source), "-m", "breach-aware", "--memory", "500MB", "-o", str(output), *roles]
+        sfumato, ["release", str(source), "-m", "breach-aware", "--memory", "600MB", "-o", str(output), *roles]
     )
     assert released.exit_code == 0, released.output
     assert f"sample of {N_SAMPLED} of {N_ROWS} rows" in released.output
     audit = ["audit", str(output), "--manifest", f"{output}.manifest.json", "--original", str(source)]
-    for more in (["--memory", "500MB"], []):
+    for more in (["--memory", "600MB"], []):
         audited = runner.invoke(sfumato, [*audit, *roles, *more])
         assert audited.exit_code == 8, audited.output
         assert "confirmed except: figures — " in audited.output

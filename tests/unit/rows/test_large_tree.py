@@ -304,7 +304,7 @@ def test_the_command_says_that_it_took_a_sample(source, tmp_path, capsys, refine
     """In the words of the release, and in its manifest; the audit confirms all but figures of the tree's splits."""
     output = tmp_path / "out.csv"
     roles = ["--identifiers=id", "--quasi-identifiers=age,town,day", "--target=ill", "--other=illness,cost,dose"]
-    large = ["--memory", "500MB", *roles]
+    large = ["--memory", "600MB", *roles]
     order = ["release", str(source), "-m", "error-risk-tree", "-k", "4", "-o", str(output), *large]
     assert run(order) == 2
     assert "generalization=uniform" in capsys.readouterr().err

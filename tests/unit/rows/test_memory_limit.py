@@ -13,9 +13,9 @@ from sfumato.rows.memory_limit import LEAST_BYTES, PROGRAM_BYTES, Memory
 
 def test_too_little_is_refused_with_the_least_that_works() -> None:
     with pytest.raises(InvalidParameterError, match=f"at least {LEAST_BYTES // 10**6}MB, got less") as caught:
-        Memory.of("499MB")
+        Memory.of("599MB")
 
-    assert "350 MB" in caught.value.hint
+    assert "400 MB" in caught.value.hint
     assert Memory.of(f"{LEAST_BYTES // 10**6}MB").n_bytes == LEAST_BYTES
 
 

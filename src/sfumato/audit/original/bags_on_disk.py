@@ -65,7 +65,7 @@ def check_bag_on_disk(rules: Sequence[CellRule], originals: Rows, released: Rows
     columns = [_compared(rule) for rule in rules]
     # what a row became depends on all its coarsened cells, also on those that do not overlap
     coarsened = [_coarsened(rule) if isinstance(rule, FittingRule) else _compared(rule) for rule in rules]
-    most = max(working_bytes(memory) // (_BYTES_A_CELL * (len(rules) + 2)), 10_000)
+    most = _most_rows(memory, len(rules))
     try:
         are_same = _are_same(columns, coarsened, originals, released, memory, most)
     except _TooManyError:
@@ -81,6 +81,11 @@ def check_bag_on_disk(rules: Sequence[CellRule], originals: Rows, released: Rows
 
 class _TooManyError(Exception):
     """There are more distinct rows than fit."""
+
+
+def _most_rows(memory: int, n_columns: int) -> int:
+    """Distinct rows of so many columns that are matched in memory."""
+    return max(working_bytes(memory) // (_BYTES_A_CELL * (n_columns + 2)), 10_000)
 
 
 def _compared(rule: CellRule) -> _Compared:
@@ -112,8 +117,9 @@ def _are_same(
     if not any(column.read for column in columns):
         return _are_in([(columns, originals), (columns, released)], memory)
     among = [i for i, column in enumerate(coarsened) if column.read is not None]
+    most_groups = _most_rows(memory, len(among))
     places, cells = (
-        _grouped(coarsened, rows, memory, most, of, among) for of, rows in enumerate((originals, released))
+        _grouped(coarsened, rows, memory, most_groups, of, among) for of, rows in enumerate((originals, released))
     )
     if places is not None and cells is not None and _radix(coarsened, among) <= _LARGEST_KEY:
         try:
@@ -134,23 +140,26 @@ def _are_assigned_in_parts(
     columns: Sequence[_Compared], originals: Rows, released: Rows, memory: int, most: int
 ) -> bool:
     """Match distinct whole rows, those that agree in all exact columns with each other, a part of them at a time."""
-    # exact columns first, some of them in one number: parts are told by these alone
-    order = sorted(range(len(columns)), key=lambda i: columns[i].read is not None)
-    n_exact = sum(column.read is None for column in columns)
-    packing = Packing.of([columns[i].size for i in order[:n_exact]])
-    n_packed = len(packing.groups)
-    width = n_packed + len(columns) - n_exact
+    # exact columns in as few numbers as they fit in, by which parts are told, then those that overlap
+    is_exact = [column.read is None for column in columns]
+    order = [[i for i in range(len(columns)) if is_exact[i] is which] for which in (True, False)]
+    packings = [Packing.of([columns[i].size for i in places]) for places in order]
+    n_exact, width = len(packings[0].groups), sum(len(packing.groups) for packing in packings)
     keys = ", ".join(f"c{i}" for i in range(width))
-    exact = ", ".join(f"c{i}" for i in range(n_packed))
+    exact = ", ".join(f"c{i}" for i in range(n_exact))
 
     def numbers(rows: Rows, is_released: bool) -> Iterator[list[Codes]]:
         for block in rows():
             told = _told(columns, block, is_released)
-            yield [*packing.packed([told[i] for i in order[:n_exact]]), *(told[i] for i in order[n_exact:])]
+            parts = zip(packings, order, strict=True)
+            yield [own for packing, places in parts for own in packing.packed([told[i] for i in places])]
 
     def unpacked(side: pa.Table) -> pa.Table:
         own = [side.column(f"c{i}").to_numpy() for i in range(width)]
-        found = dict(zip(order, [*packing.unpacked(own[:n_packed]), *own[n_packed:]], strict=True))
+        parts = zip(packings, order, (own[:n_exact], own[n_exact:]), strict=True)
+        found = {
+            i: cells for packing, places, part in parts for i, cells in zip(places, packing.unpacked(part), strict=True)
+        }
         return pa.table({f"c{i}": found[i] for i in range(len(columns))} | {"n": side.column("n")})
 
     with spilling_connection(memory) as connection:

@@ -436,7 +436,7 @@ def test_roles_are_checked_where_they_are_given(tmp_path):
         ({"mechanism": Mondrian(k=3)}, InvalidParameterError, "mondrian needs the whole table in memory"),
         ({"path": "out.xlsx"}, InvalidParameterError, "format"),
         ({"path": "there.csv"}, OutputError, "exists"),
-        ({"memory": "1MB"}, InvalidParameterError, "at least 500MB"),
+        ({"memory": "1MB"}, InvalidParameterError, "at least 600MB"),
         ({"roles": {"age": "boss"}}, InvalidParameterError, "quasi-identifier"),
         ({"roles": {"wage": "other"}}, SchemaError, "did you mean 'age'"),
     ],
