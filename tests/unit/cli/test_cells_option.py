@@ -47,4 +47,6 @@ def test_values_out_of_core_are_refused(tmp_path, capsys):
 
     flags = ["--cells", "values", "--memory", "600MB", "-o", str(tmp_path / "out.csv")]
     assert run(["release", data, "-m", "global-recoding", *ROLES, *flags]) == 2
-    assert "--cells must be values without --memory and --engine" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "--cells must be ranges with --memory or --engine: typical values need all rows in memory" in said
+    assert "--cells ranges" in said
