@@ -21,7 +21,6 @@ from sfumato.audit.reading.cells import Containing
 from sfumato.audit.reading.packing import Packing
 from sfumato.errors import InputError
 from sfumato.rows.database import spilling_connection
-from sfumato.rows.memory_limit import working_bytes
 
 Ids = NDArray[np.int64]
 Rows = Callable[[], Iterator[Sequence[Codes]]]
@@ -29,6 +28,7 @@ Rows = Callable[[], Iterator[Sequence[Codes]]]
 _LARGEST_KEY = 2**62
 _MOST_PARTS = 64
 _UNEVEN = 2  # how much larger than others a part may be
+_PROGRAM_BYTES = 400 * 10**6  # of Python and its libraries, with what allocators keep
 _BYTES_A_CELL = 300  # of a distinct row, with the pairs that it is in and what the flow needs
 
 
@@ -85,7 +85,7 @@ class _TooManyError(Exception):
 
 def _most_rows(memory: int, n_columns: int) -> int:
     """Distinct rows of so many columns that are matched in memory."""
-    return max(working_bytes(memory) // (_BYTES_A_CELL * (n_columns + 2)), 10_000)
+    return max((memory - _PROGRAM_BYTES) // (_BYTES_A_CELL * (n_columns + 2)), 10_000)
 
 
 def _compared(rule: CellRule) -> _Compared:
@@ -254,7 +254,7 @@ def _are_in(sides: Sequence[tuple[_Numbered | Sequence[_Compared], Rows]], memor
                 yield [*packing.packed(told), np.full(len(told[0]), 1 if is_released else -1, dtype=np.int64)]
 
     sizes = [how.sizes if isinstance(how, _Numbered) else [column.size for column in how] for how, _ in sides]
-    packing = Packing.of([None if None in both else max(both) for both in zip(*sizes, strict=True)])  # type: ignore[type-var]
+    packing = Packing.of([None if None in both else max(both) for both in zip(*sizes, strict=True)])
     width = len(packing.groups)
     keys = ", ".join(f"c{i}" for i in range(width))
     counted = _counted(numbers(), width + 1, f"{keys}, sum(c{width}) AS more", keys, memory, "more > 0", 1)

@@ -364,7 +364,7 @@ def _kept_cells(raw: Raw) -> pa.Array:
 def _stored_cells(cells: pa.Array) -> Raw:
     """Give stored cells as they were kept."""
     if not pa.types.is_dictionary(cells.type):
-        return cells.to_numpy(zero_copy_only=False)
+        return np.asarray(cells.to_numpy(zero_copy_only=False), np.float64)
     codes = pc.fill_null(cells.indices.cast(pa.int32()), -1).to_numpy(zero_copy_only=False)
     return RawTexts(cells.dictionary.to_pylist(), codes)
 
