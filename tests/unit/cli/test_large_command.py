@@ -137,7 +137,7 @@ def test_what_needs_all_rows_is_refused_before_anything_is_read(tmp_path, capsys
 
 def test_a_column_with_too_many_values_needs_a_role(name, capsys):
     """Its role is not guessed from a part of its values."""
-    with patch.object(distinct, "_FEWEST_PENDING", 100), patch("sfumato.rows.out_of_core._BYTES_A_VALUE", 10**6):
+    with patch.object(distinct, "_FEWEST_PENDING", 100), patch("sfumato.rows.memory_limit._BYTES_A_VALUE", 10**6):
         assert run(["release", name, *RECODING, *MEMORY, "-o", "out.csv"]) == 3
 
     assert "'patient_id': has too many distinct values" in capsys.readouterr().err
