@@ -523,16 +523,16 @@ def test_out_of_core_gives_the_same_bytes(tmp_path, monkeypatch, capsys):
     flags += ["--prepare", "zip=keep_first:2", "--prepare", "visit=drop"]
     given = ["release", "people.csv", "-m", "global-recoding", *roles, *flags]
     assert run([*given, "-o", "one.csv"]) == 0
-    assert run([*given, "--memory", "200MB", "-o", "two.csv"]) == 0
+    assert run([*given, "--memory", "600MB", "-o", "two.csv"]) == 0
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
     audit = ["audit", "two.csv", "--manifest", "two.csv.manifest.json", "--original", "people.csv", *roles]
-    audit += ["--memory", "200MB", "--accept", "figures"]
+    audit += ["--memory", "600MB", "--accept", "figures"]
     assert run(audit) == 0
     text = (tmp_path / "two.csv").read_text()
     (tmp_path / "two.csv").write_text(text.replace("000\n", "500\n", 1))
     assert run(audit) == 5
     capsys.readouterr()
-    assert run([*given, "--prepare", "id=pseudonym", "--memory", "200MB", "-o", "three.csv"]) == 3
+    assert run([*given, "--prepare", "id=pseudonym", "--memory", "600MB", "-o", "three.csv"]) == 3
     assert "in memory only" in capsys.readouterr().err
 
 

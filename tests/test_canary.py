@@ -167,7 +167,7 @@ def test_nothing_of_people_who_were_left_out_is_published_out_of_core(tmp_path, 
     recoder.fit(original)
     roles = ["--quasi-identifiers", ",".join(columns), "--identifiers", "id", "--sensitive", "ill", "--target", "y"]
 
-    order = ["release", str(path), "-m", mechanism, "-p", "max_suppressed_fraction=0.05", "--memory", "200MB", *roles]
+    order = ["release", str(path), "-m", mechanism, "-p", "max_suppressed_fraction=0.05", "--memory", "600MB", *roles]
     end = run([*order, "-o", str(tmp_path / "out.csv")])
 
     assert end == 0

@@ -58,7 +58,7 @@ def test_a_release_has_plain_cells_and_is_confirmed_with_the_original(folder, ca
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("memory", [[], ["--memory", "200MB"]], ids=["memory", "blocks"])
+@pytest.mark.parametrize("memory", [[], ["--memory", "600MB"]], ids=["memory", "blocks"])
 def test_a_declared_format_is_in_the_manifest_only_where_nobody_would_guess_it(folder, capsys, memory):
     declared = ["--date-format", "day=MM/DD/YYYY", "--date-format", "when=DD.MM.YYYY", "--number-format", "ward=text"]
     roles = ["--target", "class", "--quasi-identifiers", "when,weight,share", "--other", "ward,day"]
@@ -68,7 +68,7 @@ def test_a_declared_format_is_in_the_manifest_only_where_nobody_would_guess_it(f
 
     assert manifest_of(folder)["input"]["read_as"] == {"day": "MM/DD/YYYY", "ward": "text"}
     assert '"1,5"' in (folder / "out.csv").read_text()
-    for where in ([], ["--memory", "200MB"]):
+    for where in ([], ["--memory", "600MB"]):
         assert audited(*where) == 8
         assert "note: column 'day' is read as MM/DD/YYYY, as the manifest says" in capsys.readouterr().err
     assert audited("--date-format", "day=DD/MM/YYYY") == 5

@@ -73,7 +73,7 @@ def test_escaped_stated_and_confirmed(people, monkeypatch, capsys):
     manifest, _ = read_manifest(people / "one.csv.manifest.json")
     assert set(read_released(people / "one.csv", manifest)["job"].values.to_pylist()) == set(JOBS)
     assert run(["release", "people.csv", "-m", "mondrian", *ROLES, "--escape-formulas", "-o", "one.parquet"]) == 2
-    away = ["release", "people.csv", "-m", "global-recoding", *ROLES, "--memory", "200MB", "--escape-formulas"]
+    away = ["release", "people.csv", "-m", "global-recoding", *ROLES, "--memory", "600MB", "--escape-formulas"]
     assert run([*away, "-o", "two.csv"]) == 2
 
 

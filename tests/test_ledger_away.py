@@ -12,7 +12,7 @@ from sfumato.publishing.ledger import Ledger
 from test_ledger import below_in_ledger, people, project, read, visits, write
 
 RECODING = ["-m", "global-recoding"]
-AWAY = ["--memory", "300MB"]
+AWAY = ["--memory", "600MB"]
 
 
 @pytest.fixture

@@ -111,7 +111,7 @@ def test_without_a_hint_nothing_is_added() -> None:
 
 
 def test_a_parameter_is_called_by_its_option_on_the_command_line_alone() -> None:
-    error = InvalidParameterError("memory", "got less", allowed="at least 200MB")
+    error = InvalidParameterError("memory", "got less", allowed="at least 600MB")
 
-    assert str(error) == "memory must be at least 200MB, got less."
-    assert in_flag_words(error) == "--memory must be at least 200MB, got less."
+    assert str(error) == "memory must be at least 600MB, got less."
+    assert in_flag_words(error) == "--memory must be at least 600MB, got less."

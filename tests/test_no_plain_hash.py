@@ -345,11 +345,11 @@ class TestAudit:
 
         assert (code, checks["commitment"]) == (0, True)
 
-    @pytest.mark.parametrize("memory", [[], ["--memory", "200MB"]])
+    @pytest.mark.parametrize("memory", [[], ["--memory", "600MB"]])
     def test_out_of_core_it_is_the_same(self, hospital, capsys, memory):
         assert run(["release", "-m", "global-recoding", "-k", "2", *memory, "-o", "release.csv"]) == 0
         audit = ["audit", "release.csv", "--manifest", "release.csv.manifest.json", "--project", "sfumato.toml"]
-        code, checks, _ = self.checks(capsys, [*audit, "--memory", "200MB"])
+        code, checks, _ = self.checks(capsys, [*audit, "--memory", "600MB"])
 
         assert code in (0, 8)
         assert checks["commitment"]

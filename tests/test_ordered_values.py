@@ -95,7 +95,7 @@ def test_a_release_is_cut_in_order_and_confirmed_with_the_original(mechanism, tm
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("memory", [[], ["--memory", "400MB"]], ids=["in memory", "out of core"])
+@pytest.mark.parametrize("memory", [[], ["--memory", "600MB"]], ids=["in memory", "out of core"])
 def test_a_project_holds_no_values_and_finds_the_order_again(memory, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "people.csv", rows_of(120))
@@ -137,7 +137,7 @@ def test_values_of_rows_that_are_left_out_at_the_door_are_not_named():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["global-recoding", "gain-recoding", "local-recoding"])
-@pytest.mark.parametrize("memory", [[], ["--memory", "400MB"]], ids=["in memory", "out of core"])
+@pytest.mark.parametrize("memory", [[], ["--memory", "600MB"]], ids=["in memory", "out of core"])
 def test_values_of_suppressed_rows_are_not_named(mechanism, memory, tmp_path, monkeypatch, capsys):
     """Neither of the quasi-identifier nor of an ordered column that is published unchanged."""
     monkeypatch.chdir(tmp_path)

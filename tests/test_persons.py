@@ -557,7 +557,7 @@ def test_commands_say_what_is_unusual_about_persons(ran, folder):
     said = "note: 30 of 300 rows have no value in 'patient_nbr': together they count as the rows of one person"
     assert said in found["missing"][1].splitlines()
     assert said in ran("init", "missing.csv", *flags, "-o", "-")[1].splitlines()
-    away = ["-m", "global-recoding", "-k", "3", "--memory", "200MB", "--dry-run"]
+    away = ["-m", "global-recoding", "-k", "3", "--memory", "600MB", "--dry-run"]
     assert said in ran("release", "missing.csv", *flags, *away)[1].splitlines()
     assert found["half"][0] == 0, found["half"][1]
     said = "note: one person has 150 of 300 rows (by 'patient_nbr'): a person counts once in every group"

@@ -49,8 +49,9 @@ class Restarted:
     in the end ``n_done`` and ``counts``.
     """
 
-    def __init__(self, module: str, folder: Path, seed: int) -> None:
+    def __init__(self, module: str, folder: Path, seed: int, turn: int = TURN) -> None:
         self.module = module
+        self.turn = turn
         self.folder = folder
         self.seed = seed
 
@@ -75,7 +76,7 @@ class Restarted:
     def _turn(self, count: int, seconds: float) -> tuple[int, list[dict[str, Any]]]:
         folder = self.folder / f"seed-{self.seed}"
         folder.mkdir()
-        given = (folder, self.seed, min(TURN, max(0, count)), min(TURN_SECONDS, max(0.0, seconds)))
+        given = (folder, self.seed, min(self.turn, max(0, count)), min(TURN_SECONDS, max(0.0, seconds)))
         command = [sys.executable, "-m", self.module, *map(str, given)]
         try:
             done = subprocess.run(

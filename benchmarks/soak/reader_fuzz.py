@@ -14,6 +14,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.soak.hanging import HungError, no_longer_than
@@ -39,11 +40,16 @@ def run(effort: Effort, folder: Path, seconds: float) -> Outcome:
 
 def main() -> None:
     """Fuzz in this process and tell findings and counts as lines of JSON."""
+    fuzz(specimens)
+
+
+def fuzz(made: Callable[[Path], list[Specimen]]) -> None:
+    """Fuzz specimens as the command line says: FOLDER SEED COUNT SECONDS."""
     folder, seed = Path(sys.argv[1]), int(sys.argv[2])
     count, until = int(sys.argv[3]), time.monotonic() + float(sys.argv[4])
     good = folder / "good"
     good.mkdir()
-    kinds = specimens(good)
+    kinds = made(good)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     warnings.simplefilter("error")
     for kind in kinds:

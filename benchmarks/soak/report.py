@@ -32,14 +32,40 @@ def as_markdown(outcomes: Sequence[Outcome], minutes: float, command: str) -> st
     ]
     lines += [f"Load of the machine at the end: {os.getloadavg()[0]:.1f}.", ""]
     lines += ["| kind | done | seconds | findings | figures |", "| --- | ---: | ---: | ---: | --- |"]
-    for outcome in outcomes:
-        done = outcome.skipped or f"{outcome.n_done:,} {outcome.unit}"
-        figures = "; ".join(f"{name}: {figure}" for name, figure in outcome.figures.items())
-        found = sum(outcome.findings.values())
-        lines.append(f"| {outcome.kind} | {done} | {outcome.seconds:.0f} | {found or '–'} | {figures} |")
+    lines += map(_row, outcomes)
     lines += ["", "## Findings", ""]
-    findings = [f"- {o.kind}: {what} ({n}×)" for o in outcomes for what, n in o.findings.items()]
-    return "\n".join([*lines, *(findings or ["None."]), ""])
+    return "\n".join([*lines, *(_findings(outcomes) or ["None."]), ""])
+
+
+def with_rows(text: str, outcomes: Sequence[Outcome], command: str) -> str:
+    """Give SOAK.md with the rows of some kinds that were run by themselves, each with its own command and date.
+
+    Other rows stay; findings of these kinds replace theirs.
+    """
+    table, _, found = text.partition("\n## Findings\n")
+    rows = table.rstrip().split("\n")
+    listed = [line for line in found.strip().split("\n") if line != "None."]
+    for outcome in outcomes:
+        row = _row(outcome).removesuffix(" |") + f"; by itself: `{command}`, {machine()} |"
+        places = [i for i, line in enumerate(rows) if line.startswith(f"| {outcome.kind} |")]
+        if places:
+            rows[places[0]] = row
+        else:
+            rows.append(row)
+        listed = [line for line in listed if not line.startswith(f"- {outcome.kind}:")]
+    listed += _findings(outcomes)
+    return "\n".join([*rows, "", "## Findings", "", *(listed or ["None."]), ""])
+
+
+def _row(outcome: Outcome) -> str:
+    done = outcome.skipped or f"{outcome.n_done:,} {outcome.unit}"
+    figures = "; ".join(f"{name}: {figure}" for name, figure in outcome.figures.items())
+    found = sum(outcome.findings.values())
+    return f"| {outcome.kind} | {done} | {outcome.seconds:.0f} | {found or '–'} | {figures} |"
+
+
+def _findings(outcomes: Sequence[Outcome]) -> list[str]:
+    return [f"- {o.kind}: {what} ({n}×)" for o in outcomes for what, n in o.findings.items()]
 
 
 def versions() -> str:

@@ -43,7 +43,7 @@ import sfumato
 from sfumato.cli.main import run
 from tests.golden.inputs import ADULT, DEMO, DEMO_FLAGS, PU1, PU1_TABLE, Input
 
-MEMORY = "300MB"
+MEMORY = "600MB"
 TABLES = (DEMO, DEMO_FLAGS, ADULT, PU1, PU1_TABLE)
 
 _SEARCH = ("max_seconds=1e6",)

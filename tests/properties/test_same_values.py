@@ -300,7 +300,7 @@ OUT_OF_CORE = ["global-recoding", "gain-recoding", "local-recoding"]
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "memory"), [(name, ()) for name in ASKED] + [(name, ("--memory", "200MB")) for name in OUT_OF_CORE]
+    ("mechanism", "memory"), [(name, ()) for name in ASKED] + [(name, ("--memory", "600MB")) for name in OUT_OF_CORE]
 )
 def test_the_command_says_before_it_proposes_that_spellings_are_one_value(tmp_path, capsys, mechanism, memory):
     """Exit code 4, not 5: eight spellings of four values, two of them in 3/8 of the rows each."""

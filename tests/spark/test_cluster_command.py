@@ -38,7 +38,7 @@ def engine(spark, cluster, tmp_path, monkeypatch):
         yield spark
 
     monkeypatch.setattr("sfumato.rows.spark.session.spark_session", shared)
-    return ["--engine", cluster.url, "--memory", "300MB"]
+    return ["--engine", cluster.url, "--memory", "600MB"]
 
 
 def sorted_rows(table):

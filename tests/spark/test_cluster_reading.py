@@ -34,7 +34,7 @@ from sfumato.schema import Role
 from sfumato.table.io.parquet import folder_sha256
 from sfumato.table.io.read import read_table
 
-MEMORY = Memory.of("200MB")
+MEMORY = Memory(200 * 10**6)
 NOTE = b"org.apache.spark.sql.parquet.row.metadata"
 CANARY = "canary-4711"
 N_ROWS = 60

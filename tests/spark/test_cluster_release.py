@@ -37,7 +37,7 @@ from sfumato.table.io.parquet import folder_sha256
 from sfumato.table.io.read import ReadOptions
 from spark.interference import in_the_middle, slow_writing
 
-MEMORY = Memory.of("200MB")
+MEMORY = Memory(200 * 10**6)
 LITTLE = 4000 * 30
 ROLES = {
     "id": Role.IDENTIFIER,

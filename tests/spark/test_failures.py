@@ -27,7 +27,7 @@ from spark.loopback_cluster import ending_with_this_process, why_no_cluster
 from waiting import until
 
 N_ROWS, N_PARTS = 40, 10
-MEMORY = Memory.of("200MB")
+MEMORY = Memory(200 * 10**6)
 CANARY = "canary-4711"
 
 

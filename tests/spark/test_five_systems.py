@@ -30,7 +30,7 @@ from sfumato.table.io.read import read_table
 from sfumato.table.io.write import write_table
 from spark.interference import in_the_middle, slow_writing
 
-MEMORY = Memory.of("300MB")
+MEMORY = Memory.of("600MB")
 RECORD = SessionRecord("s-1/0", "totals by seeds", dict.fromkeys(("ann", "bob", "cid"), "00" * 32))
 NAMES = ["patient_id", "age", "sex", "insurance", "diabetes", "smoker", "discharge_diagnosis", "readmitted"]
 SYSTEMS = {

@@ -23,7 +23,7 @@ from spark.test_five_systems import checked, sorted_rows, stated
 from test_persons import SCHEMA, visits
 from unit.publishing.out_of_core.blockwise import made_open
 
-MEMORY = Memory.of("300MB")
+MEMORY = Memory.of("600MB")
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.rows.database import spilling_connection
+from sfumato.rows.memory_limit import cells_at_once
 from sfumato.schema import Kind
 from sfumato.table.row_order import numbers_of_texts, stored_values, value_ranks
 
@@ -70,7 +71,7 @@ class RowSorter:
     format : str
         Of the file that the rows are written to, by which they are compared.
     memory : int
-        Bytes; what does not fit in a third of them is spilled into a private folder.
+        Bytes; what does not fit in the share of the database is spilled into a private folder.
     """
 
     def __init__(self, columns: Mapping[str, pa.Array], kinds: Mapping[str, Kind], format: str, memory: int) -> None:
@@ -127,7 +128,7 @@ class RowSorter:
         by = ", ".join(f"{field.name} NULLS FIRST" for field in fields)
         try:
             with spilling_connection(self._memory) as connection:
-                found = connection.from_arrow(reader).order(by).to_arrow_reader(_ROWS_AT_ONCE)
+                found = connection.from_arrow(reader).order(by).to_arrow_reader(self._rows_at_once())
                 for batch in found:
                     yield self._block(batch)
         except (duckdb.Error, pa.ArrowException):
@@ -136,6 +137,9 @@ class RowSorter:
             problem = "the released rows cannot be sorted in the given memory"
             hint = "give more memory, or free disk space for spilling"
             raise InputError(problem, hint=hint, remedy=("memory",)) from None
+
+    def _rows_at_once(self) -> int:
+        return max(1, min(_ROWS_AT_ONCE, cells_at_once(self._memory) // len(self._names)))
 
     def _fields(self, i: int, part: _Listed | _Open, by_number: set[str]) -> Sequence[pa.Field]:
         if isinstance(part, _Listed):

@@ -147,11 +147,21 @@ class Project:
     def for_data(self, source: str | Path) -> Project:
         """Give the same description for another file, such as next year's: roles, kinds, mechanism and settings.
 
-        Its output has to be named anew, so that it never replaces the release of the file before.
+        Its output has to be named anew, so that it never replaces the release of the file before. A query or table is
+        not used for a file that has no tables.
         """
         address = _address(self.path, {"path": str(source), "format": self.options.format})
         path = Path(source) if address is None else self.path.parent / "no file"
-        return replace(self, data_path=path, data_address=address, data_sha256=None, output=None, is_reused=True)
+        options = self.options.of_source(source)
+        return replace(
+            self,
+            data_path=path,
+            data_address=address,
+            data_sha256=None,
+            output=None,
+            is_reused=True,
+            options=options,
+        )
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -10,22 +10,22 @@ import pyarrow as pa
 
 from sfumato.errors import InputError
 from sfumato.private_folders import PrivateFolder
+from sfumato.rows.memory_limit import database_bytes, database_threads
 
 if TYPE_CHECKING:
     import duckdb
 
-_SHARE_OF_MEMORY = 3
-
 
 @contextmanager
 def spilling_connection(memory: int) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database in memory that spills what does not fit in a third of it into a private folder."""
+    """Open a database in memory that spills what does not fit in its share of it into a private folder."""
     import duckdb
 
     folder = PrivateFolder("audit")
     config: dict[str, Any] = {
         "temp_directory": str(folder.path),
-        "memory_limit": f"{memory // _SHARE_OF_MEMORY // 1000}KB",
+        "memory_limit": f"{database_bytes(memory) // 1000}KB",
+        "threads": database_threads(memory),
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
         "python_enable_replacements": False,

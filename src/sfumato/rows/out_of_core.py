@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
 from sfumato.progress import Progress
 from sfumato.rows.database import batches_in_database
+from sfumato.rows.memory_limit import cells_at_once, listed_values, text_at_once
 from sfumato.rows.persons import one_row_each
 from sfumato.rows.query import SpooledRows
 from sfumato.schema import Column, Kind, Schema
@@ -41,6 +42,7 @@ from sfumato.table.io.csv import DelimitedBlocks, layout_of
 from sfumato.table.io.databases.address import Database
 from sfumato.table.io.formats import STATISTICS
 from sfumato.table.io.frames import ContentDigest, FrameBlocks, native_frame, source_name
+from sfumato.table.io.json_lines import kept_json_lines
 from sfumato.table.io.parquet import FolderBlocks, ParquetBlocks, StoredParquet, is_folder
 from sfumato.table.io.read import (
     DEFAULT_OPTIONS,
@@ -54,7 +56,8 @@ from sfumato.table.io.read import (
     source_of,
     with_domains,
 )
-from sfumato.table.io.statistics.read import StatisticsBlocks
+from sfumato.table.io.statistics.read import PORTABLE, StatisticsBlocks
+from sfumato.table.io.text import check_text
 from sfumato.table.io.write import BlockWriter
 from sfumato.table.kinds import guess_kind
 from sfumato.table.orders.recognise import with_recognised_order
@@ -151,8 +154,10 @@ class DistinctValues:
                 self._are_midnights.add(are_midnights(values))
         self._values, self._counts = [self._values[0].slice(0, 0)], [np.zeros(0, dtype=np.int64)]
 
-    def finished(self, name: str, coder: ColumnCoder) -> tuple[pa.Array, WeightedColumn | OpenColumn, Kind]:
-        """Values as they are stored, the column that they make, and its kind.
+    def finished(
+        self, name: str, coder: ColumnCoder, kind: Kind | None = None
+    ) -> tuple[pa.Array, WeightedColumn | OpenColumn, Kind]:
+        """Values as they are stored, the column that they make, and its kind, which is guessed unless given.
 
         The entries of the column are the stored values in their order, so its codes say what each is read as.
         """
@@ -170,8 +175,8 @@ class DistinctValues:
             return stored, OpenColumn(np.zeros(0, dtype=np.int32), read, self._n_rows, self._n_missing, kind, own), kind
         self._merge()
         (stored,), (counts,) = self._values, self._counts
-        coded, kind = coder.code_distinct(name, np.arange(len(stored), dtype=np.int32), stored)
-        return stored, WeightedColumn(coded.codes, coded.values, counts), kind
+        coded, found = coder.code_distinct(name, np.arange(len(stored), dtype=np.int32), stored, kind)
+        return stored, WeightedColumn(coded.codes, coded.values, counts), found
 
     def _taken(self, name: str, coder: ColumnCoder, plain: Kind) -> Format | None:
         """Decide on the format of the texts, as for a column whose values are listed."""
@@ -207,11 +212,9 @@ def open_cells(codes: Codes, values: pa.Array, column: OpenColumn, tokens: Seque
     return cleaned.take(pa.array(codes))
 
 
-FORMATS = ("csv", "tsv", "parquet", *STATISTICS)
+FORMATS = ("csv", "tsv", "parquet", "jsonl", *(name for name in STATISTICS if name != PORTABLE))
 """Formats of files that can be read in blocks."""
 _PARQUET_MAGIC = b"PAR1"
-_BYTES_A_VALUE = 4000
-_SHARE_OF_VALUES = 16
 _HINT_FOR_FRAMES = "it must give the same rows in the same order every time: sort the query, or write it to a file"
 
 Block = Mapping[str, NDArray[np.int32] | pa.Array]
@@ -400,8 +403,9 @@ def open_large(
     Parameters
     ----------
     source : path, address or frame
-        A CSV (TSV) file, also gzipped, a Parquet file, or one of SPSS, Stata or SAS; a database, whose rows are kept in
-        a private temporary file as long as the table is used; or a DuckDB relation, an Ibis table, a lazy polars frame,
+        A CSV (TSV) file or JSON lines, also gzipped, a Parquet file, or one of SPSS, Stata or SAS; a database. Rows of
+        JSON lines, statistics packages and databases are kept in a private temporary file as long as the table is used.
+        Or a DuckDB relation, an Ibis table, a lazy polars frame,
         a pyarrow dataset, or any frame that is in memory already.
     memory : int
         Bytes that may be used; a column whose distinct values take more than a share of it is not listed.
@@ -432,7 +436,7 @@ def _open_file(
     name = _checked_format(path, options)
     if name == "parquet" and is_folder(path):
         folder = StoredParquet.of(path)
-        parts = FolderBlocks.of(folder)
+        parts = FolderBlocks.of(folder, cells_at_once(memory))
         coder = _coder(str(path), schema, options)
         found = _distinct(parts, coder, memory, progress)
         folder.ensure_unchanged()
@@ -440,14 +444,21 @@ def _open_file(
         return _described(found, source, parts, folder.ensure_unchanged, coder, options)
     with open_stored(path, most_held=0, in_blocks=True) as stored:
         coder = _coder(stored.name, schema, options)
+        if name == "jsonl":
+            text = check_text(stored, options.encoding, is_declared=True)
+            lines = kept_json_lines(text, coder, cells_at_once(memory), text_at_once(memory))
+            source = Source(stored.name, stored.sha256, name)
+            found = _distinct(lines, coder, memory, progress)
+            stored.ensure_unchanged()
+            return _described(found, source, lines, stored.ensure_unchanged, coder, options)
         if name in STATISTICS:
             tokens = coder.rules.tokens
-            book = StatisticsBlocks.of(stored, Path(path), name, options.encoding, memory, tokens)
+            book = StatisticsBlocks.of(stored, Path(path), name, options.encoding, cells_at_once(memory), tokens)
             source = Source(stored.name, stored.sha256, name, book.labels)
-            found = _distinct(book, coder, memory, progress)
+            found = _distinct(book, coder, memory, progress, book.domains)
             stored.ensure_unchanged()
             return _described(found, source, book, stored.ensure_unchanged, coder, options, book.domains)
-        blocks = _raw_blocks(stored, Path(path), name, options)
+        blocks = _raw_blocks(stored, Path(path), name, options, memory)
         found = _distinct(blocks, coder, memory, progress)
         stored.ensure_unchanged()
     source = Source(stored.name, stored.sha256, name)
@@ -472,13 +483,13 @@ def _open_frame(
     _refuse_dropping(options)
     coder = _coder(source_name(frame), schema, options)
     blocks = FrameBlocks.of(frame, coder)
-    found = _distinct(blocks, coder, memory, progress)
+    found = _distinct(blocks, coder, memory, progress, blocks.domains)
 
     def refuse_if_changed() -> None:
         if _content_hash(opened) != sha256:
             raise _changed(opened.source.name, _HINT_FOR_FRAMES)
 
-    opened = _described(found, Source(blocks.place, ""), blocks, refuse_if_changed, coder, options)
+    opened = _described(found, Source(blocks.place, ""), blocks, refuse_if_changed, coder, options, blocks.domains)
     sha256 = _content_hash(opened, progress)
     source = replace(opened.source, sha256=sha256)
     return replace(opened, source=source, outline=replace(opened.outline, source=source))
@@ -513,8 +524,10 @@ def _say_read(progress: Progress | None, n_read: int) -> None:
         progress(n_read, 0, f"{n_read:,} rows read")
 
 
-def _distinct(blocks: RawBlocks, coder: ColumnCoder, memory: int, progress: Progress | None) -> Found:
-    most, most_bytes = memory // _BYTES_A_VALUE, memory // _SHARE_OF_VALUES
+def _distinct(
+    blocks: RawBlocks, coder: ColumnCoder, memory: int, progress: Progress | None, ordered: Collection[str] = ()
+) -> Found:
+    most, most_bytes = listed_values(memory)
     place = str(coder.place)
     names = check_names(blocks.names, place=place)
     rules = coder.rules
@@ -525,7 +538,8 @@ def _distinct(blocks: RawBlocks, coder: ColumnCoder, memory: int, progress: Prog
             found[name].take(*coded_block(cells, name, place))
         n_read += len(raw[0])
         _say_read(progress, n_read)
-    return {name: values.finished(name, coder) for name, values in found.items()}
+    kinds = dict.fromkeys(ordered, Kind.ORDERED)
+    return {name: values.finished(name, coder, kinds.get(name)) for name, values in found.items()}
 
 
 def _described(
@@ -561,12 +575,13 @@ def _described(
 
 
 def _checked_format(path: str | os.PathLike[str], options: ReadOptions) -> str:
-    allowed = "a CSV, Parquet, SPSS, Stata or SAS file that can be read several times"
+    allowed = "a CSV, Parquet, JSON lines, SPSS (.sav, .zsav), Stata or SAS file that can be read several times"
     if str(path) == STANDARD_INPUT:
         raise InvalidParameterError("DATA read in blocks", "got standard input", allowed=allowed)
     name = format_to_read(path, options)
     if name not in FORMATS:
-        hint = "convert the file to Parquet, or read it into memory (set no limit)"
+        other = "save it as .sav" if name == PORTABLE else "convert the file to Parquet"
+        hint = f"{other}, or read it into memory (set no limit)"
         raise InvalidParameterError(
             "DATA read in blocks", f"got {name}", allowed=allowed, hint=hint, remedy=("memory",)
         )
@@ -581,18 +596,18 @@ def _refuse_dropping(options: ReadOptions) -> None:
         raise InvalidParameterError("complete_rows_only", problem, allowed=allowed, hint=hint, remedy=("memory",))
 
 
-def _raw_blocks(stored: StoredBytes, path: Path, name: str, options: ReadOptions) -> RawBlocks:
+def _raw_blocks(stored: StoredBytes, path: Path, name: str, options: ReadOptions, memory: int) -> RawBlocks:
     """Read the bytes once, for their hash and, in text, for what cannot be text."""
     if name != "parquet":
         text = checked_text(stored, options)
         delimiter = "\t" if name == "tsv" and options.delimiter is None else options.delimiter
-        return DelimitedBlocks(text, layout_of(text, delimiter=delimiter, header=options.header))
+        return DelimitedBlocks(text, layout_of(text, delimiter=delimiter, header=options.header), text_at_once(memory))
     head, chunks = with_head(stored.first_pass(), len(_PARQUET_MAGIC))
     deque(chunks, maxlen=0)
     if head != _PARQUET_MAGIC:
         problem = "is empty" if not head else "is not a Parquet file"
         raise InputError(problem, path=stored.name, hint="name its format" if head else "", remedy=("format",))
-    return ParquetBlocks.of(path, stored.name)
+    return ParquetBlocks.of(path, stored.name, cells_at_once(memory))
 
 
 def _changed(place: str, hint: str = "read it again when no program is writing to it") -> InputError:

@@ -14,9 +14,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from sfumato.errors import InputError
 from sfumato.private_folders import PrivateFolder
 from sfumato.rows.database import batches_in_database
+from sfumato.rows.memory_limit import cells_at_once, database_bytes
 from sfumato.table.cells import ColumnCoder
 from sfumato.table.io.databases.address import Database
 from sfumato.table.io.databases.digest import (
@@ -29,8 +29,8 @@ from sfumato.table.io.databases.digest import (
     no_order,
 )
 from sfumato.table.io.databases.rows import no_rows, opened_rows
-from sfumato.table.io.databases.streaming import QueryRows
-from sfumato.table.io.parquet import BLOCK_ROWS, ParquetBlocks, StoredParquet
+from sfumato.table.io.kept_rows import write_kept
+from sfumato.table.io.parquet import ParquetBlocks, StoredParquet
 
 PURPOSE = "query"
 """Part of the name of the folder."""
@@ -66,12 +66,13 @@ class SpooledRows:
             path = folder.path / "rows.parquet"
             spill = folder.path / "spill"
             spill.mkdir()
-            with opened_rows(database, coder, spill=spill, memory=memory // 3) as rows:
-                n_rows = _written(rows, path, memory, database.place, say)
+            with opened_rows(database, coder, spill=spill, memory=database_bytes(memory)) as rows:
+                most_bytes = memory // _SHARE_OF_MEMORY
+                n_rows = write_kept(path, rows.schema, rows.batches, database.place, most_bytes, say)
             if not n_rows:
                 raise no_rows(database)
             sha256 = _sha256(path, rows.schema, memory, database.place)
-            blocks = ParquetBlocks.of(path, database.place)
+            blocks = ParquetBlocks.of(path, database.place, cells_at_once(memory))
             spooled = cls(sha256, blocks, StoredParquet.of(path))
         except BaseException:
             folder.remove()
@@ -91,30 +92,6 @@ class SpooledRows:
     def ensure_unchanged(self) -> None:
         """Refuse rows that are others than those that were fetched."""
         self._file.ensure_unchanged()
-
-
-def _written(rows: QueryRows, path: Path, memory: int, place: str, say: Callable[[int], None]) -> int:
-    """Write the rows, a share of the memory at a time; gives how many there are."""
-    n_rows, most = 0, memory // _SHARE_OF_MEMORY
-    waiting: list[pa.RecordBatch] = []
-    n_bytes = n_waiting = 0
-    try:
-        with pyarrow.parquet.ParquetWriter(path, rows.schema, write_page_checksum=True) as writer:
-            for batch in rows.batches:
-                n_rows += batch.num_rows
-                waiting.append(batch)
-                n_bytes += batch.nbytes
-                n_waiting += batch.num_rows
-                if n_bytes > most or n_waiting >= BLOCK_ROWS:
-                    writer.write_table(pa.Table.from_batches(waiting, rows.schema))
-                    waiting, n_bytes, n_waiting = [], 0, 0
-                    say(n_rows)
-            if waiting:
-                writer.write_table(pa.Table.from_batches(waiting, rows.schema))
-    except (OSError, pa.ArrowException):
-        problem = "its rows cannot be kept in the temporary folder"
-        raise InputError(problem, path=place, hint="free disk space there, or set TMPDIR to another folder") from None
-    return n_rows
 
 
 def _sha256(path: Path, schema: pa.Schema, memory: int, place: str) -> str:

@@ -301,18 +301,22 @@ def column_of_objects(values: Sequence[object], tokens: Sequence[str], *, is_tex
         If the column mixes kinds of values, or holds some that are none of text, number, truth value, date or time.
     """
     missing = frozenset(tokens)
-    known = [None if _is_missing(value, missing) else _native(value) for value in values]
-    whats = [None if value is None else _what(value) for value in known]
+    known = [None if is_missing(value, missing) else _native(value) for value in values]
+    whats = [None if value is None else kind_of_object(value) for value in known]
     found = list(dict.fromkeys(what for what in whats if what is not None))
     if "other values" in found:
         problem = "holds values that are neither text, numbers, truth values, dates nor times"
         raise MixedColumnError(problem, whats.index("other values"))
     if len(found) > 1:
         if is_text:
-            return pa.array([None if value is None else _text(value) for value in known], pa.string())
-        problem = "mixes " + ", ".join(found[:-1]) + " and " + found[-1]
-        raise MixedColumnError(problem, whats.index(found[1]))
+            return pa.array([None if value is None else text_of_object(value) for value in known], pa.string())
+        raise MixedColumnError(mixed_problem(found), whats.index(found[1]))
     return _array(known, found[0] if found else "text")
+
+
+def mixed_problem(kinds: Sequence[str]) -> str:
+    """Say that a column holds values of several kinds."""
+    return "mixes " + ", ".join(kinds[:-1]) + " and " + kinds[-1]
 
 
 def refuse_mixed(error: MixedColumnError, *, place: str, column: str, row: int | None = None) -> InputError:
@@ -322,7 +326,8 @@ def refuse_mixed(error: MixedColumnError, *, place: str, column: str, row: int |
     return InputError(error.problem + where, path=place, column=column, hint=hint)
 
 
-def _is_missing(value: object, tokens: frozenset[str]) -> bool:
+def is_missing(value: object, tokens: frozenset[str]) -> bool:
+    """Whether a value means that there is none."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(value, str):
@@ -336,7 +341,8 @@ def _native(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _what(value: object) -> str:
+def kind_of_object(value: object) -> str:
+    """Say what a value is, in the plural."""
     if isinstance(value, bool):
         return "truth values"
     if isinstance(value, int | float | Decimal):
@@ -348,11 +354,12 @@ def _what(value: object) -> str:
     return "times" if isinstance(value, time) else "other values"
 
 
-def _text(value: object) -> str:
+def text_of_object(value: object) -> str:
+    """Spell a value in a column of texts."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return str(int(value)) if _is_whole(value) else repr(value)
+        return str(int(value)) if is_whole(value) else repr(value)
     if isinstance(value, datetime):
         return _day_or_time(value).isoformat() if _is_midnight(value) else value.isoformat(sep=" ")
     return value.isoformat() if isinstance(value, date | time) else str(value)
@@ -366,12 +373,12 @@ def _array(known: Sequence[object], what: str) -> pa.Array:
             return _dates(known)
         return pa.array(known, pa.string() if what == "text" else None)
     except (pa.ArrowException, ArithmeticError, TypeError, ValueError):
-        return pa.array([None if value is None else _text(value) for value in known], pa.string())
+        return pa.array([None if value is None else text_of_object(value) for value in known], pa.string())
 
 
 def _numbers(known: Sequence[object]) -> pa.Array:
     """Whole numbers as integers (spreadsheets store 3 as 3.0), decimals as decimals, all else as floats."""
-    if all(value is None or isinstance(value, int) or _is_whole(value) for value in known):
+    if all(value is None or isinstance(value, int) or is_whole(value) for value in known):
         return pa.array([None if value is None else int(value) for value in known], pa.int64())  # type: ignore[call-overload]
     if all(value is None or isinstance(value, Decimal) for value in known):
         return pa.array(known)
@@ -385,7 +392,8 @@ def _dates(known: Sequence[object]) -> pa.Array:
     return pa.array(moments, pa.timestamp("us"))
 
 
-def _is_whole(value: object) -> bool:
+def is_whole(value: object) -> bool:
+    """Whether a float is a whole number, exactly."""
     return isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT_FLOAT_INTEGERS
 
 

@@ -409,7 +409,7 @@ def test_a_table_without_quasi_identifiers_is_refused_in_words(tmp_path):
     table = open_large(path, memory=PLENTY)
     table = table.with_schema(table.schema.with_roles({"a": Role.OTHER, "b": Role.OTHER}))
     with pytest.raises(SchemaError, match="no quasi-identifier"):
-        propose(table, GlobalRecoder(k=2), Memory.of("200MB"))
+        propose(table, GlobalRecoder(k=2), Memory(200 * 10**6))
 
 
 @pytest.mark.slow
@@ -437,7 +437,7 @@ def test_a_manifest_that_describes_no_released_file_is_refused(files, output_ent
     manifest_path.write_text(text_of(entries), encoding="utf-8")
 
     with pytest.raises(ManifestError, match="output is not a mapping"):
-        audit_large_file(output, manifest_path, Memory.of("200MB"))
+        audit_large_file(output, manifest_path, Memory(200 * 10**6))
 
 
 def test_two_targets_in_a_manifest_are_reported(files):
@@ -448,7 +448,7 @@ def test_two_targets_in_a_manifest_are_reported(files):
         column["role"] = "target"
     manifest_path.write_text(text_of(entries), encoding="utf-8")
 
-    reports = audit_published(output, manifest_path), audit_large_file(output, manifest_path, Memory.of("200MB"))
+    reports = audit_published(output, manifest_path), audit_large_file(output, manifest_path, Memory(200 * 10**6))
 
     for report in reports:
         assert "manifest digest" in {check.name for check in report.checks if not check.passed}

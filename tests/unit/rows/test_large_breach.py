@@ -39,7 +39,7 @@ from sfumato.table.io import parquet
 from sfumato.table.io.read import ReadOptions, read_table
 from unit.publishing.out_of_core import blockwise
 
-MEMORY = Memory.of("200MB")
+MEMORY = Memory(200 * 10**6)
 N_ROWS, N_SAMPLED = 600, 200
 write_file = partial(blockwise.write_file, row_group_size=53)
 ROLES = {
@@ -585,12 +585,12 @@ def test_on_the_command_line(source, tmp_path, sample_of_few):
     ]
     runner = CliRunner()
     released = runner.invoke(
-        sfumato, ["release", str(source), "-m", "breach-aware", "--memory", "200MB", "-o", str(output), *roles]
+        sfumato, ["release", str(source), "-m", "breach-aware", "--memory", "600MB", "-o", str(output), *roles]
     )
     assert released.exit_code == 0, released.output
     assert f"sample of {N_SAMPLED} of {N_ROWS} rows" in released.output
     audit = ["audit", str(output), "--manifest", f"{output}.manifest.json", "--original", str(source)]
-    for more in (["--memory", "200MB"], []):
+    for more in (["--memory", "600MB"], []):
         audited = runner.invoke(sfumato, [*audit, *roles, *more])
         assert audited.exit_code == 8, audited.output
         assert "confirmed except: figures — " in audited.output

@@ -38,7 +38,7 @@ from sfumato.table.io.read import ReadOptions, read_table
 from unit.publishing.out_of_core import blockwise
 from unit.publishing.out_of_core.blockwise import write_file
 
-MEMORY = Memory.of("200MB")
+MEMORY = Memory(200 * 10**6)
 ROLES = {
     "id": Role.IDENTIFIER,
     "age": Role.QUASI_IDENTIFIER,

@@ -32,7 +32,7 @@ from sfumato.schema import Role
 from sfumato.table.io.read import read_table
 from unit.publishing.out_of_core.blockwise import small_blocks, write_file
 
-MEMORY = Memory.of("200MB")
+MEMORY = Memory(200 * 10**6)
 ROLES = {
     "useful": Role.QUASI_IDENTIFIER,
     "age": Role.QUASI_IDENTIFIER,

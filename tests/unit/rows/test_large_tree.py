@@ -35,7 +35,7 @@ from sfumato.schema import Role
 from sfumato.table.io.read import read_table
 from unit.publishing.out_of_core.blockwise import outcome, small_blocks, write_file
 
-MEMORY = Memory.of("200MB")
+MEMORY = Memory(200 * 10**6)
 ROLES = {
     "id": Role.IDENTIFIER,
     "age": Role.QUASI_IDENTIFIER,
@@ -304,7 +304,7 @@ def test_the_command_says_that_it_took_a_sample(source, tmp_path, capsys, refine
     """In the words of the release, and in its manifest; the audit confirms all but figures of the tree's splits."""
     output = tmp_path / "out.csv"
     roles = ["--identifiers=id", "--quasi-identifiers=age,town,day", "--target=ill", "--other=illness,cost,dose"]
-    large = ["--memory", "200MB", *roles]
+    large = ["--memory", "600MB", *roles]
     order = ["release", str(source), "-m", "error-risk-tree", "-k", "4", "-o", str(output), *large]
     assert run(order) == 2
     assert "generalization=uniform" in capsys.readouterr().err

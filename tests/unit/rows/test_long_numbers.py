@@ -14,7 +14,6 @@ from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.publishing.out_of_core.release import propose, publish_large
 from sfumato.publishing.publish import make_release, publish
 from sfumato.rows import out_of_core as distinct
-from sfumato.rows import out_of_core as large
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
 from sfumato.schema import Column, Kind, Role, Schema
@@ -22,13 +21,13 @@ from sfumato.table.io import csv as delimited_blocks
 from sfumato.table.io import parquet
 from sfumato.table.io.read import read_table
 
-MEMORY = Memory.of("200MB")
+MEMORY = Memory(200 * 10**6)
 
 
 def few_values():
     """Cut files into small blocks, and list at most four values a column."""
     stack = ExitStack()
-    stack.enter_context(patch.object(large, "_BYTES_A_VALUE", MEMORY.n_bytes // 4))
+    stack.enter_context(patch("sfumato.rows.memory_limit._BYTES_A_VALUE", MEMORY.n_bytes // 4))
     stack.enter_context(patch.object(delimited_blocks, "BLOCK_BYTES", 97))
     stack.enter_context(patch.object(parquet, "BLOCK_ROWS", 5))
     stack.enter_context(patch.object(distinct, "_FEWEST_PENDING", 2))

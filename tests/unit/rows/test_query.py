@@ -88,7 +88,7 @@ def test_nothing_is_left_by_a_query_that_fails(base: Path, temporary: Path, sql:
     assert left(temporary) == []
 
 
-@pytest.mark.parametrize("place", ["_written", "_sha256"])
+@pytest.mark.parametrize("place", ["write_kept", "_sha256"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_nothing_is_left_by_what_interrupts(base, temporary, monkeypatch, place, error) -> None:
     def interrupted(*_: object) -> None:

@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 from sfumato.audit.reading.values import is_text
 
 ROWS_OF_A_GROUP = 1 << 20
-"""Rows of every row group but the last one."""
+"""Most rows of a row group, and of each but the last one in files of earlier versions."""
+_GROUP_CELLS, _LEAST_GROUP = 1 << 21, 1 << 14
 
 _MAGIC = b"PAR1"
 _ARROW = re.compile(rb"parquet-cpp-arrow version \d{1,3}\.\d{1,3}\.\d{1,3}")
@@ -215,7 +216,10 @@ def is_made_again(path: Path) -> bool:
     """Whether Arrow, given the cells of a file, makes the very file: then it holds nothing else."""
     with path.open("rb") as stored, _explained(), pyarrow.parquet.ParquetFile(path) as file:
         groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-        if any(n != ROWS_OF_A_GROUP for n in groups[:-1]) or not all(0 < n <= ROWS_OF_A_GROUP for n in groups):
+        size = groups[0] if len(groups) > 1 else ROWS_OF_A_GROUP
+        if size not in _group_sizes(len(file.schema_arrow)):
+            return False
+        if any(n != size for n in groups[:-1]) or not all(0 < n <= size for n in groups):
             return False
         sink = _Compared(stored)
         plain = _plain_schema(file.schema_arrow)
@@ -224,10 +228,18 @@ def is_made_again(path: Path) -> bool:
         ) as writer:
             for i in range(len(groups)):
                 cells = file.read_row_group(i).cast(plain).combine_chunks()
-                writer.write_table(cells, ROWS_OF_A_GROUP)
+                writer.write_table(cells, size)
                 if sink.differs:
                     break
         return not sink.differs and not stored.read(1)
+
+
+def _group_sizes(n_columns: int) -> tuple[int, int]:
+    """Rows that row groups may have: that of earlier versions, and the power of two with at most 2**21 cells."""
+    size = ROWS_OF_A_GROUP
+    while size * n_columns > _GROUP_CELLS and size > _LEAST_GROUP:
+        size //= 2
+    return ROWS_OF_A_GROUP, size
 
 
 class _Compared:

@@ -18,6 +18,7 @@ from sfumato.audit.original.cell_rules import CellRule, Codes, FittingRule
 from sfumato.audit.original.fidelity import said_of_cells
 from sfumato.audit.original.matching import ImpossibleError, TooManyLayersError, UnmatchedError, matched_rows
 from sfumato.audit.reading.cells import Containing
+from sfumato.audit.reading.packing import Packing
 from sfumato.errors import InputError
 from sfumato.rows.database import spilling_connection
 
@@ -27,6 +28,7 @@ Rows = Callable[[], Iterator[Sequence[Codes]]]
 _LARGEST_KEY = 2**62
 _MOST_PARTS = 64
 _UNEVEN = 2  # how much larger than others a part may be
+_PROGRAM_BYTES = 400 * 10**6  # of Python and its libraries, with what allocators keep
 _BYTES_A_CELL = 300  # of a distinct row, with the pairs that it is in and what the flow needs
 
 
@@ -37,6 +39,13 @@ class _Compared:
     before: Ids | None = None
     after: Ids | None = None
     read: Containing | None = None
+
+    @property
+    def size(self) -> int | None:
+        """How many numbers there may be; ``None``: any."""
+        if self.before is None or self.after is None:
+            return None
+        return 1 + int(max(self.before.max(initial=-1), self.after.max(initial=-1)))
 
 
 def check_bag_on_disk(rules: Sequence[CellRule], originals: Rows, released: Rows, memory: int) -> Check | Unchecked:
@@ -56,7 +65,7 @@ def check_bag_on_disk(rules: Sequence[CellRule], originals: Rows, released: Rows
     columns = [_compared(rule) for rule in rules]
     # what a row became depends on all its coarsened cells, also on those that do not overlap
     coarsened = [_coarsened(rule) if isinstance(rule, FittingRule) else _compared(rule) for rule in rules]
-    most = max(memory // (_BYTES_A_CELL * (len(rules) + 2)), 10_000)
+    most = _most_rows(memory, len(rules))
     try:
         are_same = _are_same(columns, coarsened, originals, released, memory, most)
     except _TooManyError:
@@ -72,6 +81,11 @@ def check_bag_on_disk(rules: Sequence[CellRule], originals: Rows, released: Rows
 
 class _TooManyError(Exception):
     """There are more distinct rows than fit."""
+
+
+def _most_rows(memory: int, n_columns: int) -> int:
+    """Distinct rows of so many columns that are matched in memory."""
+    return max((memory - _PROGRAM_BYTES) // (_BYTES_A_CELL * (n_columns + 2)), 10_000)
 
 
 def _compared(rule: CellRule) -> _Compared:
@@ -103,8 +117,9 @@ def _are_same(
     if not any(column.read for column in columns):
         return _are_in([(columns, originals), (columns, released)], memory)
     among = [i for i, column in enumerate(coarsened) if column.read is not None]
+    most_groups = _most_rows(memory, len(among))
     places, cells = (
-        _grouped(coarsened, rows, memory, most, of, among) for of, rows in enumerate((originals, released))
+        _grouped(coarsened, rows, memory, most_groups, of, among) for of, rows in enumerate((originals, released))
     )
     if places is not None and cells is not None and _radix(coarsened, among) <= _LARGEST_KEY:
         try:
@@ -125,12 +140,31 @@ def _are_assigned_in_parts(
     columns: Sequence[_Compared], originals: Rows, released: Rows, memory: int, most: int
 ) -> bool:
     """Match distinct whole rows, those that agree in all exact columns with each other, a part of them at a time."""
-    keys = ", ".join(f"c{i}" for i in range(len(columns)))
-    exact = ", ".join(f"c{i}" for i, column in enumerate(columns) if column.read is None)
+    # exact columns in as few numbers as they fit in, by which parts are told, then those that overlap
+    is_exact = [column.read is None for column in columns]
+    order = [[i for i in range(len(columns)) if is_exact[i] is which] for which in (True, False)]
+    packings = [Packing.of([columns[i].size for i in places]) for places in order]
+    n_exact, width = len(packings[0].groups), sum(len(packing.groups) for packing in packings)
+    keys = ", ".join(f"c{i}" for i in range(width))
+    exact = ", ".join(f"c{i}" for i in range(n_exact))
+
+    def numbers(rows: Rows, is_released: bool) -> Iterator[list[Codes]]:
+        for block in rows():
+            told = _told(columns, block, is_released)
+            parts = zip(packings, order, strict=True)
+            yield [own for packing, places in parts for own in packing.packed([told[i] for i in places])]
+
+    def unpacked(side: pa.Table) -> pa.Table:
+        own = [side.column(f"c{i}").to_numpy() for i in range(width)]
+        parts = zip(packings, order, (own[:n_exact], own[n_exact:]), strict=True)
+        found = {
+            i: cells for packing, places, part in parts for i, cells in zip(places, packing.unpacked(part), strict=True)
+        }
+        return pa.table({f"c{i}": found[i] for i in range(len(columns))} | {"n": side.column("n")})
+
     with spilling_connection(memory) as connection:
         for is_released, (name, rows) in enumerate((("before", originals), ("after", released))):
-            numbers = (_told(columns, block, bool(is_released)) for block in rows())
-            with _reading(numbers, len(columns)) as reader:
+            with _reading(numbers(rows, bool(is_released)), width) as reader:
                 connection.from_arrow(reader).aggregate(f"{keys}, count(*) AS n", keys).create(name)
         n_rows = max(_n_rows(connection, name) for name in ("before", "after"))
         n_parts = -(-n_rows // most)
@@ -142,7 +176,7 @@ def _are_assigned_in_parts(
             sides = [connection.sql(query).to_arrow_table() for query in queries]
             if max(side.num_rows for side in sides) > _UNEVEN * most:
                 raise _TooManyError
-            if sides[1].num_rows and not _can_be_assigned(columns, *sides):
+            if sides[1].num_rows and not _can_be_assigned(columns, *map(unpacked, sides)):
                 return False
     return True
 
@@ -184,6 +218,12 @@ class _Numbered:
         self._keys, self._numbers = keys[self._order], numbers[self._order]
         self._reads = [read for i in overlapping if (read := columns[i].read) is not None]
 
+    @property
+    def sizes(self) -> list[int | None]:
+        """How many numbers there may be of each."""
+        others = (column.size for i, column in enumerate(self._columns) if i not in self._overlapping)
+        return [1 + int(self._numbers.max(initial=-1)), *others]
+
     def of(self, block: Sequence[Codes], is_released: bool) -> list[Codes]:
         told = _told(self._columns, block, is_released)
         key = _keys(self._reads, [told[i] for i in self._overlapping])
@@ -211,10 +251,11 @@ def _are_in(sides: Sequence[tuple[_Numbered | Sequence[_Compared], Rows]], memor
                     if isinstance(how, _Numbered)
                     else _told(how, block, bool(is_released))
                 )
-                yield [*told, np.full(len(told[0]), 1 if is_released else -1, dtype=np.int64)]
+                yield [*packing.packed(told), np.full(len(told[0]), 1 if is_released else -1, dtype=np.int64)]
 
-    how = sides[0][0]
-    width = 1 + len(how._columns) - len(how._overlapping) if isinstance(how, _Numbered) else len(how)
+    sizes = [how.sizes if isinstance(how, _Numbered) else [column.size for column in how] for how, _ in sides]
+    packing = Packing.of([None if None in both else max(both) for both in zip(*sizes, strict=True)])
+    width = len(packing.groups)
     keys = ", ".join(f"c{i}" for i in range(width))
     counted = _counted(numbers(), width + 1, f"{keys}, sum(c{width}) AS more", keys, memory, "more > 0", 1)
     return bool(counted.num_rows == 0)

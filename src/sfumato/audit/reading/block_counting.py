@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.audit.reading.packing import Packing
 from sfumato.audit.reading.values import ranks
 from sfumato.errors import SchemaError
 from sfumato.progress import Progress
@@ -78,7 +79,17 @@ def n_unique_rows(table: LargeTable, names: Sequence[str], memory: int, progress
     InputError
         If the rows cannot be read or counted.
     """
-    with _rows_in_database(table, names, memory, progress) as (rows, keys):
+    _refuse_open(table, names)
+    packing = Packing.of([len(table.outline[name].values) for name in names])
+    keys = [f"c{i}" for i in range(len(packing.groups))]
+    schema = pa.schema([(key, pa.int64()) for key in keys])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for block in table.blocks(names, progress=progress):
+            packed = packing.packed([np.asarray(block[name]) for name in names])
+            yield pa.record_batch([pa.array(own) for own in packed], schema=schema)
+
+    with batches_in_database(schema, batches(), memory, table.source.name) as (_, rows):
         alike = rows.aggregate("count(*) AS n", ", ".join(keys))
         found = alike.filter("n = 1").aggregate("count(*) AS n").to_arrow_table().column("n")[0].as_py()
     return int(found or 0)
@@ -146,17 +157,20 @@ def _rows_in_database(
     same: Mapping[str, NDArray[np.int64]] | None = None,
 ) -> Iterator[tuple[duckdb.DuckDBPyRelation, list[str]]]:
     """Give the codes of some columns, which are read when they are asked for; ``same`` has a number for each code."""
-    for name in names:
-        if table.is_open(name):
-            problem = "has too many distinct values to be counted with other columns"
-            raise SchemaError(
-                problem, column=name, hint="give it the role other or identifier, or more memory", remedy=("memory",)
-            )
+    _refuse_open(table, names)
     keys = [f"c{i}" for i in range(len(names))]
     schema = pa.schema([(key, pa.int32()) for key in keys])
     batches = _batches(table, names, keys, same or {}, progress)
     with batches_in_database(schema, batches, memory, table.source.name) as (_, rows):
         yield rows, keys
+
+
+def _refuse_open(table: LargeTable, names: Sequence[str]) -> None:
+    for name in names:
+        if table.is_open(name):
+            problem = "has too many distinct values to be counted with other columns"
+            hint = "give it the role other or identifier, or more memory"
+            raise SchemaError(problem, column=name, hint=hint, remedy=("memory",))
 
 
 def _batches(

@@ -58,7 +58,8 @@ def command(manifest: str, new: str, output: str, unknown: UnknownRule, force: b
     A value is unknown if it is a category that the original did not have (or that its hierarchy does not list), or a
     number outside its range. An error names the columns and rows, never the values.
 
-    Reading options are about NEW, and about --original. What means missing is in the manifest.
+    Reading options are about NEW, and about --original; --query and --table are about those of them that are
+    databases, and a note says which. What means missing is in the manifest.
 
     \b
     Examples:
@@ -95,15 +96,38 @@ def command(manifest: str, new: str, output: str, unknown: UnknownRule, force: b
     papers, entries = read_manifest(Path(manifest))
     check_can_be_applied(papers, entries)
     options = replace(options, formats=tuple((stated_formats(papers) | dict(options.formats)).items()))
+    of_original = options
+    if options.query is not None or options.table is not None:
+        options, of_original = _of_databases(options, new, original)
     if release is not None:
         applied = _by_release(papers, new, release, options, unknown)
     elif needs_recoding(papers):
-        applied = _by_original(papers, new, original, project, options, unknown, settings["hierarchies"])
+        applied = _by_original(papers, new, original, project, (options, of_original), unknown, settings["hierarchies"])
     else:
         applied = by_rules(papers, _described(papers, new, options))
     write_rows(applied, target, force=force)
     click.echo(f"wrote {target}: {applied.n_rows:,} rows in the form of the release", err=True)
     show_warnings([NO_GUARANTEE])
+
+
+def _of_databases(options: ReadOptions, new: str, original: str | None) -> tuple[ReadOptions, ReadOptions]:
+    """Give the reading options of new rows and of the original: a query is for those of them that are databases.
+
+    Says which, where both are given. If none is a database, reading refuses the query.
+    """
+    if original is None:
+        return options, options
+    of_new, of_original = options.of_source(new), options.of_source(original)
+    are_databases = [own.query is not None or own.table is not None for own in (of_new, of_original)]
+    if not any(are_databases):
+        return options, options
+    what = "--query" if options.query is not None else "--table"
+    if all(are_databases):
+        click.echo(f"note: {what} is used for NEW and for --original, which are both databases", err=True)
+    else:
+        used, other = ("NEW", "--original") if are_databases[0] else ("--original", "NEW")
+        click.echo(f"note: {what} is used for {used} only: {other} is a file without tables", err=True)
+    return of_new, of_original
 
 
 def _by_release(manifest: Manifest, new: str, release: str, options: ReadOptions, unknown: UnknownRule) -> Table:
@@ -128,7 +152,7 @@ def _by_original(
     new: str,
     original: str | None,
     project: str | None,
-    options: ReadOptions,
+    both_options: tuple[ReadOptions, ReadOptions],
     unknown: UnknownRule,
     hierarchies: tuple[str, ...],
 ) -> Table:
@@ -140,12 +164,13 @@ def _by_original(
     from sfumato.report.reproduction import mechanism_of
     from sfumato.table.preparing.declared import preparations_of_entries
 
+    options, of_original = both_options
     declared: dict[str, Any] = {}
     if project is not None:
         described, table = read_project_of(project, manifest)
         declared, key = described.settings, key_of_manifest(Path(project).parent, manifest.to_dict())
     elif original is not None:
-        table, key = read_original_of(original, options, manifest), None
+        table, key = read_original_of(original, of_original, manifest), None
         declared = {"hierarchies": hierarchy_files(hierarchies)} if hierarchies else {}
     else:
         name = manifest.mechanism["name"]

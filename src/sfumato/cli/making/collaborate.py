@@ -115,7 +115,8 @@ BEYOND_SCHEMA = (
 MEMORY = click.option(
     "--memory",
     metavar="SIZE",
-    help="Read a CSV or Parquet file larger than memory in blocks of about this size, such as 1GB.",
+    help="Read a file larger than memory (CSV, Parquet, JSON lines, SPSS, Stata, SAS) in blocks, in about this "
+    "much memory, such as 1GB.",
 )
 BINS = click.option(
     "--bins", multiple=True, metavar="COLUMN=1,2,3", help="Cut points of a numeric column; repeat for several."

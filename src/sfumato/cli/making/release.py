@@ -493,7 +493,11 @@ def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
         declared = {key: value for key, value in declared.items() if key not in foreign}
     output = Path(settings["output"]) if settings["output"] else written.output
     if settings.get("next_file") is not None:
-        written = written.for_data(settings["next_file"])
+        described, written = written.options, written.for_data(settings["next_file"])
+        for what in ("query", "table"):
+            if getattr(described, what) is not None and getattr(written.options, what) is None:
+                said = f"the {what} in {written.path.name} is not used: the new file has no tables"
+                click.echo(f"note: {said}", err=True)
         output = Path(settings["output"]) if settings["output"] else None
     parameters = merged_parameters(name, declared, settings)  # the plan for binary features is among them
     keep_order = written.keep_order or settings.get("keep_order", False)  # which the number of the release depends on

@@ -42,7 +42,10 @@ if TYPE_CHECKING:
 DEFAULT_MEMORY = "1GB"
 FEW_ROWS = 5_000_000
 """Below, the time that a cluster takes to start and to talk is more than all work on one machine."""
-MEMORY_HELP = "Work out of core in about this much memory, such as 1GB (CSV, Parquet, databases)."
+MEMORY_HELP = (
+    "Work out of core within this much memory, such as 1GB, at least 600MB: CSV, Parquet, JSON lines, SPSS (.sav, "
+    ".zsav), Stata, SAS, databases."
+)
 ENGINE_HELP = "Work on a Spark cluster, spark://host:port (Parquet); --memory then limits the driver (default 1GB)."
 
 
@@ -159,6 +162,9 @@ class InBlocks(Home):
     @contextmanager
     def opened(self, what: str) -> Iterator[tuple[Rows, Progress]]:
         """Show a bar."""
+        from sfumato.rows.memory_limit import hold_little
+
+        hold_little()
         bar, progress = progress_bar(what)
         with bar:
             yield _Blocks(self.memory, progress), progress
@@ -383,8 +389,9 @@ def release_away(
     order = _order(data, project_path, settings)
     asked = settings["cells"] or (order.project.cells if order.project is not None else None)
     if asked in ("values", "draws"):
-        allowed = "ranges with --memory and --engine: other cells need all rows of a class at once"
-        raise InvalidParameterError("--cells", f"got {asked}", allowed=allowed)
+        hint = "leave out --memory (--engine) to hold the table in memory, or release ranges: --cells ranges"
+        allowed = "ranges with --memory or --engine: other cells need all rows in memory"
+        raise InvalidParameterError("--cells", f"got {asked}", allowed=allowed, hint=hint)
     kept = None if order.project is None else Ledger.of_project(order.project.path)
     if kept is None:
         say_not_used()

@@ -29,7 +29,7 @@ _READING = (
     click.option(
         "--format",
         "format_",
-        help="csv, tsv, parquet, excel, arff, libsvm, jsonl, sav, dta, sas7bdat, xpt, sqlite or duckdb. "
+        help="csv, tsv, parquet, excel, arff, libsvm, jsonl, sav, por, dta, sas7bdat, xpt, sqlite or duckdb. "
         "Default: from the name.",
     ),
     click.option("--delimiter", help="Column delimiter of a text file. Default: detected."),

@@ -55,8 +55,8 @@ def check_able(mechanism: object, where: str = OUT_OF_CORE) -> Propose:
     way = _WAYS.get(needs_of(mechanism))
     cells = getattr(mechanism, "cells", "ranges")
     if way is not None and cells != "ranges":
-        hint = "read the table into memory, or release ranges"
-        raise InvalidParameterError(f"{where} cells", f"got {cells}", allowed="ranges", hint=hint)
+        hint, allowed = "read the table into memory, or release ranges", f"ranges for a table that is {where}"
+        raise InvalidParameterError("cells", f"got {cells}", allowed=allowed, hint=hint)
     if way is not None:
         return way
     problem = f"but {name_of(mechanism)} needs the whole table in memory"

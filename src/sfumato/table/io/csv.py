@@ -377,6 +377,11 @@ class DelimitedBlocks:
 
     text: Text
     layout: Layout
+    bytes_at_once: int | None = None
+
+    @property
+    def _block_bytes(self) -> int:
+        return BLOCK_BYTES if self.bytes_at_once is None else min(BLOCK_BYTES, max(self.bytes_at_once, 1))
 
     @property
     def names(self) -> list[str]:
@@ -399,9 +404,10 @@ class DelimitedBlocks:
         source = self.text.open()
         source.read(self.layout.skip_bytes)
         is_last = False
+        n_bytes = self._block_bytes
         while not is_last:
-            piece = source.read(BLOCK_BYTES)
-            is_last = len(piece) < BLOCK_BYTES
+            piece = source.read(n_bytes)
+            is_last = len(piece) < n_bytes
             rest += piece
             cut = len(rest) if is_last else _after_last_line(rest)
             cells = self._rows(rest[:cut], positions)

@@ -53,6 +53,11 @@ def _is_old_stata(head: bytes) -> bool:
     return len(head) >= 4 and 102 <= head[0] <= 115 and head[1] in (1, 2) and head[2] == 1 and head[3] == 0
 
 
+def _is_portable(head: bytes) -> bool:
+    """Five splash lines, the second of which says it in ASCII; a header of 456 characters, then the mark."""
+    return b"ASCII SPSS PORT FILE" in head[:200]
+
+
 _SAS_MARK = bytes.fromhex("000000000000000000000000c2ea8160b31411cfbd92080009c7318c181f1011")
 # A key and its colon: a column may be called "{" and hold quoted texts.
 _OBJECT = re.compile(rb'[\s\xef\xbb\xbf]*(?:\[\s*)?\{\s*"(?:[^"\\]|\\.)*"\s*:', re.DOTALL)
@@ -60,12 +65,7 @@ _LIST = re.compile(rb"[\s\xef\xbb\xbf]*\[\s*\[")
 
 _FOREIGN = (
     _Foreign("an SPSS file", (), _starts(b"$FL2@(#)", b"$FL3@(#)"), "read it as sav", format="sav"),
-    _Foreign(
-        "a portable SPSS file",
-        (".por",),
-        _never,
-        f"save it as .sav in SPSS, or as Parquet with pyreadstat.read_por(…), {_IN_PYTHON}",
-    ),
+    _Foreign("a portable SPSS file", (), _is_portable, "read it as por", format="por"),
     _Foreign(
         "a Stata file",
         (),

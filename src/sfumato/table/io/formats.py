@@ -12,14 +12,18 @@ from sfumato.schema import Kind
 from sfumato.table.coding import CodedColumn
 from sfumato.table.labels import ColumnLabels
 
-STATISTICS = ("sav", "zsav", "dta", "xpt", "sas7bdat")
+STATISTICS = ("sav", "zsav", "dta", "xpt", "sas7bdat", "por")
 """Formats of statistics packages."""
+_READ_ONLY = {
+    "sas7bdat": (", a format that only SAS can write", "SAS reads .xpt, .sav, .dta and .csv"),
+    "por": (", a format that is read only", "SPSS reads .sav and .csv"),
+}
 READABLE = ("csv", "tsv", "parquet", "excel", "arff", "libsvm", "jsonl", *STATISTICS)
 WITH_ROWS_ABOVE = ("csv", "tsv", "excel")
 """Formats in which rows that are no part of the table can stand above it."""
 WRITABLE = (
     *("csv", "tsv", "csv.gz", "tsv.gz", "parquet", "excel", "libsvm", "jsonl", "jsonl.gz"),
-    *(name for name in STATISTICS if name != "sas7bdat"),
+    *(name for name in STATISTICS if name not in _READ_ONLY),
 )
 
 _BY_SUFFIX = {
@@ -88,9 +92,9 @@ def writable_format_of(path: str | PathLike[str]) -> str:
         problem = "got a name that is not valid Unicode"
         raise InvalidParameterError("output", problem, allowed=allowed) from None
     suffix = "".join(name.suffixes[-2:] if name.suffix.lower() == ".gz" else name.suffixes[-1:]).lower()
-    if suffix == ".sas7bdat":
-        problem = "got a name that ends in .sas7bdat, a format that only SAS can write"
-        raise InvalidParameterError("output", problem, allowed=allowed, hint="SAS reads .xpt, .sav, .dta and .csv")
+    if suffix.removeprefix(".") in _READ_ONLY:
+        why, hint = _READ_ONLY[suffix.removeprefix(".")]
+        raise InvalidParameterError("output", f"got a name that ends in {suffix}{why}", allowed=allowed, hint=hint)
     if suffix not in _WRITABLE_SUFFIXES:
         problem = f"got a name that ends in {suffix}" if suffix else "got a name without a suffix"
         raise InvalidParameterError("output", problem, allowed=allowed)

@@ -5,22 +5,23 @@ from __future__ import annotations
 import hashlib
 import logging
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from sfumato.errors import InputError, InvalidParameterError, SfumatoError
-from sfumato.schema import Schema
+from sfumato.schema import Kind, Schema
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
 from sfumato.table.cells import CellRules, ColumnCoder, MixedColumnError, check_names, column_of_objects, refuse_mixed
 from sfumato.table.coding import Source, Table
 from sfumato.table.io import parquet
 from sfumato.table.io.formats import Parsed
 from sfumato.table.io.write import write_table
+from sfumato.table.orders.recognise import FEWEST
 
 # Spark's own log of failed queries, kept silent where its errors are told in words of ours.
 
@@ -93,7 +94,44 @@ def like_frame(table: Table, frame: Any) -> Any:
     made = nw.from_arrow(arrow, backend=own.implementation).to_native()
     if is_pandas(frame):
         made.index = frame.index
+    return _with_categories(made, table, native_frame(frame))
+
+
+def _with_categories(made: Any, table: Table, frame: Any) -> Any:
+    """Give columns back as categories that were such, where every cell still is one of them.
+
+    Only categories that occur are listed: the others may be values of rows that are not there.
+    """
+    library = library_of(frame)
+    if library not in ("pandas", "polars"):
+        return made
+    for name in table.columns:
+        if name not in frame.columns:
+            continue
+        own = frame[name].dtype
+        categories = _text_categories(own)
+        cells = set(table[name].values.take(pa.array(np.unique(table[name].codes))).drop_null().to_pylist())
+        if categories is None or not cells.issubset(categories):
+            continue
+        kept = [text for text in categories if text in cells]
+        if library == "pandas":
+            import pandas as pd
+
+            made[name] = made[name].astype(pd.CategoricalDtype(kept, ordered=own.ordered))
+        elif _is_enum(own):
+            import polars as pl
+
+            made = made.with_columns(pl.col(name).cast(pl.Enum(kept)))
     return made
+
+
+def _text_categories(data_type: Any) -> list[str] | None:
+    """Categories of a column of pandas or an Enum of polars, if they are texts as they are read."""
+    categories = getattr(data_type, "categories", None)
+    if categories is None or not hasattr(categories, "to_list"):
+        return None
+    listed = categories.to_list()
+    return listed if all(isinstance(text, str) and text == text.strip() for text in listed) else None
 
 
 def is_lazy_polars(frame: Any) -> bool:
@@ -126,16 +164,44 @@ def parse_frame(frame: Any, coder: ColumnCoder) -> Parsed:
     """Code the columns of a frame; its index, if it has one, is not a column."""
     place = source_name(frame)
     names, arrays = frame_columns(frame, coder)
-    columns, kinds = {}, {}
+    columns, kinds, domains = {}, {}, {}
     n_rows = 0
     for name, array in zip(names, arrays, strict=True):
         n_rows = len(array)
         if n_rows:
-            columns[name], kinds[name] = coder.code(name, array)
+            if domain := ordered_categories(array, name, coder.rules):
+                domains[name] = domain
+            columns[name], kinds[name] = coder.code(name, array, Kind.ORDERED if domain else None)
     if n_rows == 0:
         problem = "has no rows" if names else "has no columns"
         raise InputError(problem, path=place)
-    return Parsed(columns, kinds, n_rows)
+    return Parsed(columns, kinds, n_rows, domains=domains)
+
+
+def ordered_categories(array: pa.Array | pa.ChunkedArray, name: str, rules: CellRules) -> tuple[str, ...]:
+    """Texts of an ordered categorical column (of pandas, an Enum of polars) from lowest to highest.
+
+    None of other columns, of categories that are no texts or fewer than three, of one that the schema describes as
+    something else, and where two categories are the same text without blanks around them.
+    """
+    if not pa.types.is_dictionary(array.type) or not array.type.ordered or not len(array):
+        return ()
+    chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+    categories = [chunk.dictionary for chunk in chunks]
+    if any(not own.equals(categories[0]) for own in categories[1:]):
+        return ()
+    return _as_domain(categories[0].to_pylist(), name, rules)
+
+
+def _as_domain(categories: Sequence[object], name: str, rules: CellRules) -> tuple[str, ...]:
+    described = rules.schema[name] if rules.schema is not None and name in rules.schema else None
+    if described is not None and described.kind not in (Kind.ORDERED, Kind.CATEGORICAL):
+        return ()
+    texts = [text.strip() for text in categories if isinstance(text, str)]
+    known = [text for text in texts if text and text not in rules.tokens(name)]
+    if len(texts) < len(categories) or len(set(known)) < len(known) or len(known) < FEWEST:
+        return ()
+    return tuple(known)
 
 
 def binary_from_sparse(matrix: Any, rules: CellRules) -> BinaryTable:
@@ -263,6 +329,7 @@ class FrameBlocks:
     names: list[str]
     place: str
     _read: Reading
+    domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, frame: Any, coder: ColumnCoder) -> FrameBlocks:
@@ -284,7 +351,7 @@ class FrameBlocks:
         if not names:
             problem = "has no columns"
             raise InputError(problem, path=place)
-        return cls(names, place, read)
+        return cls(names, place, read, _domains_of(frame, names, coder.rules))
 
     def __call__(self, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Cells of some columns, block by block."""
@@ -302,6 +369,23 @@ class FrameBlocks:
         if not n_rows:
             problem = "has no rows"
             raise InputError(problem, path=self.place)
+
+
+def _domains_of(frame: Any, names: Sequence[str], rules: CellRules) -> dict[str, tuple[str, ...]]:
+    """Categories of ordered columns, of frames that say them without being run."""
+    found: dict[str, tuple[str, ...]] = {}
+    if library_of(frame) == "polars":
+        types = frame.collect_schema().dtypes()
+        told = {name: own.categories.to_list() for name, own in zip(names, types, strict=True) if _is_enum(own)}
+        found = {name.strip(): _as_domain(own, name.strip(), rules) for name, own in told.items()}
+    elif isinstance(frame, pa.Table):
+        columns = zip(names, frame.columns, strict=True)
+        found = {name.strip(): ordered_categories(own, name.strip(), rules) for name, own in columns}
+    return {name: own for name, own in found.items() if own}
+
+
+def _is_enum(data_type: Any) -> bool:
+    return type(data_type).__name__ == "Enum" and hasattr(data_type, "categories")
 
 
 def _opened(frame: Any) -> tuple[list[str], Reading]:

@@ -25,7 +25,22 @@ _LEAST_WIDTH = 4  # a code, the offset of a text, or the value
 _WIDTHS = {"INT64": 8, "DOUBLE": 8, "INT96": 12}
 BLOCK_ROWS = 1 << 18
 ROWS_OF_A_GROUP = 1 << 20
-"""Rows that Arrow writes into one row group."""
+"""Most rows of a row group."""
+_CELLS_OF_A_GROUP = 1 << 21
+_FEWEST_ROWS_OF_A_GROUP = 1 << 14
+_BUFFER_BYTES = 1 << 18
+
+
+def rows_of_a_group(n_columns: int) -> int:
+    """Rows that are written into one row group: half as many for twice the columns, since a group is held in memory.
+
+    Examples
+    --------
+    >>> rows_of_a_group(2), rows_of_a_group(20), rows_of_a_group(10_000)
+    (1048576, 65536, 16384)
+    """
+    fitting = _CELLS_OF_A_GROUP // max(n_columns, 1)
+    return min(ROWS_OF_A_GROUP, max(_FEWEST_ROWS_OF_A_GROUP, 1 << max(fitting.bit_length() - 1, 0)))
 
 
 def parse_parquet(stored: StoredBytes, coder: ColumnCoder) -> Parsed:
@@ -90,10 +105,11 @@ class ParquetBlocks:
 
     path: Path
     names: list[str]
+    cells_at_once: int | None = None
 
     @classmethod
-    def of(cls, path: Path, place: str) -> ParquetBlocks:
-        """Look at the columns of a file."""
+    def of(cls, path: Path, place: str, cells_at_once: int | None = None) -> ParquetBlocks:
+        """Look at the columns of a file, of which so many cells are read at once."""
         limit = UnpackingLimit.of(path.stat().st_size, in_blocks=True)
         with explained_parquet(place), pyarrow.parquet.ParquetFile(path) as file:
             n_rows, own_names = file.metadata.num_rows, file.schema_arrow.names
@@ -102,7 +118,14 @@ class ParquetBlocks:
             problem = "holds no data rows"
             raise InputError(problem, path=place)
         check_names(own_names, place=place)
-        return cls(path, own_names)
+        return cls(path, own_names, cells_at_once)
+
+    @property
+    def _rows_at_once(self) -> int:
+        """Rows of a block, by all columns, so that blocks of some columns and of others have the same rows."""
+        if self.cells_at_once is None:
+            return BLOCK_ROWS
+        return max(1, min(BLOCK_ROWS, self.cells_at_once // len(self.names)))
 
     def __call__(self, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Cells of some columns, block by block."""
@@ -115,9 +138,10 @@ class ParquetBlocks:
                 page_checksum_verification=True,
                 read_dictionary=texts,
                 pre_buffer=False,  # else all that was read stays in memory
+                buffer_size=_BUFFER_BYTES,  # else a column of a whole row group is read at once
             )
         with opened:
-            batches = opened.iter_batches(batch_size=BLOCK_ROWS, columns=wanted)
+            batches = opened.iter_batches(batch_size=self._rows_at_once, columns=wanted)
             while True:
                 with explained_parquet(str(self.path)):
                     batch = next(batches, None)
@@ -143,11 +167,11 @@ def write_parquet(table: Table, file: BinaryIO) -> None:
     """Write a table column by column, with checksums and without any metadata of other libraries."""
     cells = table.to_arrow()
     with open_parquet(file, cells.schema) as writer:
-        writer.write_table(cells, ROWS_OF_A_GROUP)
+        writer.write_table(cells, rows_of_a_group(cells.num_columns))
 
 
 def open_parquet(file: BinaryIO, schema: pa.Schema) -> pyarrow.parquet.ParquetWriter:
-    """Open a file for tables of a schema; ``ROWS_OF_A_GROUP`` rows at a time give the bytes of all at once.
+    """Open a file for tables of a schema; :func:`rows_of_a_group` at a time give the bytes of all at once.
 
     Arrow's own copy of the schema is left out: it is metadata that the columns do not need.
     """
@@ -234,8 +258,8 @@ class FolderBlocks:
     files: tuple[ParquetBlocks, ...]
 
     @classmethod
-    def of(cls, stored: StoredParquet) -> FolderBlocks:
-        """Look at the columns of a folder's files.
+    def of(cls, stored: StoredParquet, cells_at_once: int | None = None) -> FolderBlocks:
+        """Look at the columns of a folder's files, of which so many cells are read at once.
 
         Raises
         ------
@@ -247,7 +271,7 @@ class FolderBlocks:
         if not files:
             problem = "holds no data rows"
             raise InputError(problem, path=stored.path)
-        return cls(tuple(ParquetBlocks.of(path, str(path)) for path in files))
+        return cls(tuple(ParquetBlocks.of(path, str(path), cells_at_once) for path in files))
 
     @property
     def names(self) -> list[str]:

@@ -18,7 +18,7 @@ from sfumato.table.coding import Source, Table
 from sfumato.table.io.arff import parse_arff
 from sfumato.table.io.bytes import StoredBytes, open_stored
 from sfumato.table.io.csv import layout_of, line_of_record, parse_delimited
-from sfumato.table.io.databases.address import Database, database_of
+from sfumato.table.io.databases.address import FILES, Database, database_of, is_database
 from sfumato.table.io.databases.rows import parse_rows
 from sfumato.table.io.excel import parse_spreadsheet
 from sfumato.table.io.foreign import refuse_address, refuse_foreign_suffix
@@ -105,6 +105,15 @@ class ReadOptions:
     def of_files(self) -> ReadOptions:
         """Give the same options for another source, which no query and no table of a database is about."""
         return replace(self, query=None, table=None)
+
+    def of_source(self, source: str | os.PathLike[str]) -> ReadOptions:
+        """Give the same options for another source: without query and table if that is a file that has no tables.
+
+        The format of a database is left out too, unless the file is one.
+        """
+        if is_database(source, self.format):
+            return self
+        return replace(self.of_files(), format=None if self.format in FILES else self.format)
 
 
 DEFAULT_OPTIONS = ReadOptions()

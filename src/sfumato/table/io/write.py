@@ -27,7 +27,7 @@ from sfumato.table.io.formats import STATISTICS, WRITABLE, check_format, format_
 from sfumato.table.io.formulas import escaped, may_hold_formulas
 from sfumato.table.io.json_lines import write_json_lines
 from sfumato.table.io.libsvm import write_libsvm
-from sfumato.table.io.parquet import ROWS_OF_A_GROUP, open_parquet, write_parquet
+from sfumato.table.io.parquet import open_parquet, rows_of_a_group, write_parquet
 from sfumato.table.io.statistics.write import write_statistics
 from sfumato.table.labels import ColumnLabels
 
@@ -102,6 +102,7 @@ class BlockWriter:
         if format == "parquet":
             types = pa.schema([(name, values.type) for name, values in columns.items()])
             self._parquet = self._stack.enter_context(open_parquet(file, types))
+            self._rows_of_a_group = rows_of_a_group(len(columns))
             self._waiting: list[list[pa.Array]] = []
             self._n_waiting = 0
             return
@@ -128,8 +129,8 @@ class BlockWriter:
             return
         self._waiting.append([c if isinstance(c, pa.Array) else pa.array(c) for c in block.values()])
         self._n_waiting += len(self._waiting[-1][0])
-        if self._n_waiting >= ROWS_OF_A_GROUP:
-            self._write_groups(ROWS_OF_A_GROUP)
+        if self._n_waiting >= self._rows_of_a_group:
+            self._write_groups(self._rows_of_a_group)
 
     def _text(self, name: str, cells: NDArray[np.int32] | pa.Array) -> pa.Array:
         if isinstance(cells, pa.Array):
@@ -143,12 +144,12 @@ class BlockWriter:
         whole = [pa.concat_arrays(parts) for parts in zip(*self._waiting, strict=True)]
         start = 0
         while self._n_waiting - start >= fewest:
-            rows = [cells.slice(start, ROWS_OF_A_GROUP) for cells in whole]
+            rows = [cells.slice(start, self._rows_of_a_group) for cells in whole]
             cells = [
                 values.take(own) if len(values) else own
                 for own, values in zip(rows, self._columns.values(), strict=True)
             ]
-            self._parquet.write_table(pa.table(cells, names=list(self._columns)), ROWS_OF_A_GROUP)
+            self._parquet.write_table(pa.table(cells, names=list(self._columns)), self._rows_of_a_group)
             start += len(rows[0])
         self._waiting, self._n_waiting = [[cells.slice(start) for cells in whole]], self._n_waiting - start
 

@@ -29,7 +29,10 @@ from sfumato.web.uploads import Uploaded, UploadTooLarge, receive_upload
 # The form of the step Open: which file is meant, and how it is read.
 
 
-FORMATS = ("csv", "tsv", "parquet", "excel", "arff", "libsvm", "jsonl", "sav", "zsav", "dta", "sas7bdat", "xpt")
+FORMATS = (
+    *("csv", "tsv", "parquet", "excel", "arff", "libsvm", "jsonl"),
+    *("sav", "zsav", "por", "dta", "sas7bdat", "xpt"),
+)
 _MOST_DIGITS = 9
 FIELDS = (
     "path",

@@ -1,7 +1,9 @@
 """Next year's file, released by the description of last year's."""
 
+import contextlib
 import csv
 import json
+import sqlite3
 import tomllib
 from pathlib import Path
 
@@ -164,3 +166,68 @@ def test_init_from_refuses_what_it_cannot_keep(folder, capsys):
         describe_next("2026.csv", "elsewhere/new.toml", like="old.toml")
     assert not list(Path("elsewhere").iterdir())
     assert not Path("new.toml").exists()
+
+
+# A project of a query, and a new file without tables; rows of a query in the form of a release.
+
+
+def into_database(rows, path, table="people"):
+    names = ", ".join(rows[0])
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"create table {table} ({names})")
+        connection.executemany(f"insert into {table} values ({', '.join('?' * len(rows[0]))})", rows[1:])
+        connection.commit()
+
+
+QUERY = "select who, age, job, y from people where who <> 'nobody'"
+
+
+@pytest.mark.parametrize("more", [["--query", QUERY], ["--table", "people"]], ids=["query", "table"])
+@pytest.mark.parametrize("away", [[], ["--memory", "600MB"]], ids=["memory", "blocks"])
+def test_a_query_of_the_project_is_not_used_for_a_file_without_tables(tmp_path, monkeypatch, capsys, more, away):
+    monkeypatch.chdir(tmp_path)
+    into_database(people(0), "2025.db")
+    written(people(0, start=3), "2026.csv")
+    into_database(people(0, start=3), "2026.db")
+    given = ["--target", "y", "--identifiers", "who"]
+    assert run(["init", "2025.db", *more, *given, "-o", "old.toml"]) == 0
+    text = Path("old.toml").read_text().replace('mechanism = "auto"', 'mechanism = "global-recoding"')
+    Path("old.toml").write_text(text)
+    capsys.readouterr()
+
+    assert released("-o", "of-file.csv", *away) == 0
+    said = capsys.readouterr().err
+    assert f"note: the {more[0][2:]} in old.toml is not used: the new file has no tables" in said
+    assert CANARY not in said
+    assert released("-o", "of-database.csv", *away, data="2026.db") == 0
+    assert "not used" not in capsys.readouterr().err
+    assert Path("of-file.csv").read_bytes() == Path("of-database.csv").read_bytes()
+
+
+def test_a_query_is_for_those_sources_that_are_databases(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    into_database(people(0), "2025.db")
+    written(people(0), "2025.csv")
+    written(people(0, start=3), "2026.csv")
+    into_database(people(0, start=3), "2026.db")
+    roles = ["--quasi-identifiers", "age,job", "--identifiers", "who", "--target", "y"]
+    assert run(["release", "2025.csv", "-m", "global-recoding", "-k", "4", *roles, "-o", "out.csv"]) == 0
+    made = {}
+    for new, original, said in (
+        ("2026.csv", "2025.csv", None),
+        ("2026.csv", "2025.db", "--query is used for --original only: NEW is a file without tables"),
+        ("2026.db", "2025.csv", "--query is used for NEW only: --original is a file without tables"),
+        ("2026.db", "2025.db", "--query is used for NEW and for --original, which are both databases"),
+    ):
+        capsys.readouterr()
+        query = ["--query", QUERY] if said else []
+        target = f"{new}-{original}.csv"
+        assert run(["apply", "out.csv.manifest.json", new, "--original", original, *query, "-o", target]) == 0
+        assert said is None or said in capsys.readouterr().err
+        made[target] = Path(target).read_bytes()
+    assert len(set(made.values())) == 1
+
+    capsys.readouterr()
+    no_database = ["2026.csv", "--original", "2025.csv", "--query", QUERY, "-o", "none.csv"]
+    assert run(["apply", "out.csv.manifest.json", *no_database]) == 2
+    assert "--query must be given for a database" in capsys.readouterr().err

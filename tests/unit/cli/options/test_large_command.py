@@ -14,7 +14,7 @@ from sfumato.mechanisms.registry import registered_mechanisms
 from sfumato.rows import out_of_core as distinct
 from sfumato.table.io.write import write_table
 
-MEMORY = ["--memory", "300MB"]
+MEMORY = ["--memory", "600MB"]
 RECODING = ["-m", "global-recoding", "-p", "max_suppressed_fraction=0.05"]
 COLUMNS = ["patient_id", "age", "sex", "insurance", "dialysis", "readmitted"]
 ROLES = [
@@ -96,7 +96,7 @@ def test_the_profile_is_that_of_the_table_in_memory(name, capsys):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ([*RECODING, "--memory", "100MB"], 2, "at least 200MB"),
+        ([*RECODING, "--memory", "100MB"], 2, "at least 600MB"),
         ([*RECODING, "--memory", "much"], 2, "such as 800MB"),
         (["-m", "mondrian", *MEMORY], 2, "gain-recoding, global-recoding"),
         ([*MEMORY], 2, "maximal-containment, optimal-containment, but auto needs the whole table in memory"),
@@ -137,7 +137,7 @@ def test_what_needs_all_rows_is_refused_before_anything_is_read(tmp_path, capsys
 
 def test_a_column_with_too_many_values_needs_a_role(name, capsys):
     """Its role is not guessed from a part of its values."""
-    with patch.object(distinct, "_FEWEST_PENDING", 100), patch("sfumato.rows.out_of_core._BYTES_A_VALUE", 10**6):
+    with patch.object(distinct, "_FEWEST_PENDING", 100), patch("sfumato.rows.memory_limit._BYTES_A_VALUE", 10**6):
         assert run(["release", name, *RECODING, *MEMORY, "-o", "out.csv"]) == 3
 
     assert "'patient_id': has too many distinct values" in capsys.readouterr().err

@@ -50,7 +50,7 @@ from sfumato.table.io import csv as delimited_blocks
 from sfumato.table.io import parquet
 from unit.collaborate.groups import NAMES, Group, Nursery, small_table
 
-MEMORY = Memory.of("200MB")
+MEMORY = Memory(200 * 10**6)
 THETA = 0.1
 CUTS = {"age": [30.0, 50.0]}
 RECORD = SessionRecord("s-1/0", "totals by seeds", dict.fromkeys(NAMES, "00" * 32))
@@ -381,7 +381,7 @@ def nursery():
 def test_on_the_command_line_one_party_with_memory(group, nursery):
     beyond = ["--identifiers", "id", "--other", "note", "--min-privacy-gain", str(THETA)]
     commands = {name: group.command(name, *beyond) for name in NAMES}
-    commands["cid"] += ["--memory", "200MB"]
+    commands["cid"] += ["--memory", "600MB"]
     found = nursery.run(group, commands)
     assert {name: outcome.code for name, outcome in found.items()} == dict.fromkeys(NAMES, 0), found
     in_blocks_bytes = group.output("cid").read_bytes()
@@ -402,7 +402,7 @@ def schema_command(group, name, *more):
 def test_the_schema_is_agreed_on_with_a_file_in_blocks(group, nursery):
     """The same as that of all rows, for everybody."""
     commands = {name: schema_command(group, name) for name in NAMES}
-    commands["bob"] += ["--memory", "200MB"]
+    commands["bob"] += ["--memory", "600MB"]
     found = nursery.run(group, commands)
     commands["ann"] += ["--memory", "5MB"]
 
@@ -418,7 +418,7 @@ def test_a_feature_with_too_many_values_is_told_to_nobody(group):
     read = {"format_": None, "encoding": None, "delimiter": None, "no_header": False, "sheet": None, "skip_rows": 0}
     more = {"target": "ill", "missing": (), "drop_incomplete": False}
     with patch.object(Memory, "of", lambda _: Memory(12 * 4000)), pytest.raises(SchemaError, match="too many distinct"):
-        described(str(group.data("ann")), settings | read | more, "200MB")
+        described(str(group.data("ann")), settings | read | more, "600MB")
 
 
 @pytest.mark.slow

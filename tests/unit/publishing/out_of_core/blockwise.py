@@ -14,7 +14,7 @@ from sfumato.counting import blocks
 from sfumato.errors import PrivacyNotAchievableError
 from sfumato.rows import out_of_core as distinct
 from sfumato.table.io import csv as delimited_blocks
-from sfumato.table.io import parquet, write
+from sfumato.table.io import parquet
 from sfumato.table.weighted import OpenColumn
 
 
@@ -26,7 +26,6 @@ def small_blocks():
         (parquet, "BLOCK_ROWS", 5),
         (distinct, "_FEWEST_PENDING", 3),
         (blocks, "_FEWEST_PENDING", 3),
-        (write, "ROWS_OF_A_GROUP", 7),
         (parquet, "ROWS_OF_A_GROUP", 7),
         (parquet_bytes, "ROWS_OF_A_GROUP", 7),
         (file_bytes, "BLOCK_BYTES", 97),

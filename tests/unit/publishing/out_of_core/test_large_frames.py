@@ -32,7 +32,7 @@ from sfumato.publishing.publish import make_release, publish
 from sfumato.rows import out_of_core as distinct
 from sfumato.rows.out_of_core import open_large
 from sfumato.schema import Column, Kind, Role, Schema
-from sfumato.table.io import parquet, write
+from sfumato.table.io import parquet
 from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.weighted import OpenColumn
 
@@ -47,7 +47,6 @@ def small_blocks(n_rows=3):
         (parquet, "BLOCK_ROWS", n_rows),
         (distinct, "_FEWEST_PENDING", 2),
         (blocks, "_FEWEST_PENDING", 3),
-        (write, "ROWS_OF_A_GROUP", 7),
         (parquet, "ROWS_OF_A_GROUP", 7),
         (parquet_bytes, "ROWS_OF_A_GROUP", 7),
     ):
@@ -437,7 +436,7 @@ def test_roles_are_checked_where_they_are_given(tmp_path):
         ({"mechanism": Mondrian(k=3)}, InvalidParameterError, "mondrian needs the whole table in memory"),
         ({"path": "out.xlsx"}, InvalidParameterError, "format"),
         ({"path": "there.csv"}, OutputError, "exists"),
-        ({"memory": "1MB"}, InvalidParameterError, "at least 200MB"),
+        ({"memory": "1MB"}, InvalidParameterError, "at least 600MB"),
         ({"roles": {"age": "boss"}}, InvalidParameterError, "quasi-identifier"),
         ({"roles": {"wage": "other"}}, SchemaError, "did you mean 'age'"),
     ],

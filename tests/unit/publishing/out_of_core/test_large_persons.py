@@ -32,7 +32,7 @@ from test_persons import SCHEMA, visits
 from unit.publishing.out_of_core.blockwise import made_open, outcome, small_blocks, write_file
 from unit.publishing.out_of_core.test_from_base import holding
 
-MEMORY = Memory.of("200MB")
+MEMORY = Memory(200 * 10**6)
 SYSTEMS = {
     "global": ("global-recoding", {"k": 4, "max_suppressed_fraction": 0.1}),
     "global, no row left out": ("global-recoding", {"k": 3, "max_suppressed_fraction": 0.0}),
@@ -337,14 +337,14 @@ FLAGS = ["--quasi-identifiers", "age,town", "--target", "better", "--sensitive",
 
 
 def test_commands_count_persons_out_of_core(ran):
-    code, said = ran("release", "visits.csv", "--person", "patient", *FLAGS, "--memory", "200MB", "-o", "a.csv")
+    code, said = ran("release", "visits.csv", "--person", "patient", *FLAGS, "--memory", "600MB", "-o", "a.csv")
     assert code == 0, said
     assert "persons" in said
     flags = ["--manifest", "a.csv.manifest.json", "--original", "visits.csv", "--person", "patient"]
-    code, said = ran("audit", "a.csv", *flags, "--memory", "200MB", "--accept", "roles,figures")
+    code, said = ran("audit", "a.csv", *flags, "--memory", "600MB", "--accept", "roles,figures")
     assert code == 0, said
     code, said = ran(
-        "audit", "visits.csv", "--person", "patient", "--quasi-identifiers", "age,town", "--memory", "200MB"
+        "audit", "visits.csv", "--person", "patient", "--quasi-identifiers", "age,town", "--memory", "600MB"
     )
     assert "this profile is about rows, not about people" in said
 
@@ -352,7 +352,7 @@ def test_commands_count_persons_out_of_core(ran):
 @pytest.mark.parametrize("rule", ["first", "last", "random"])
 def test_commands_keep_one_row_of_each_person_out_of_core(ran, rule):
     flags = ["--person", "patient", *FLAGS, "--one-row-per-person", rule]
-    for name, more in (("memory.csv", []), ("away.csv", ["--memory", "200MB"])):
+    for name, more in (("memory.csv", []), ("away.csv", ["--memory", "600MB"])):
         code, said = ran("release", "visits.csv", *flags, *more, "-o", name)
         assert code == 0, said
         assert f"kept the {rule} row of each of" in said
@@ -361,7 +361,7 @@ def test_commands_keep_one_row_of_each_person_out_of_core(ran, rule):
 
 def test_identifiers_that_repeat_are_said_out_of_core_as_in_memory(ran):
     said = []
-    for more in ([], ["--memory", "200MB"]):
+    for more in ([], ["--memory", "600MB"]):
         flags = ["--identifiers", "patient", *FLAGS, *more]
         code, words = ran("release", "visits.csv", *flags, "-o", f"{len(said)}.csv")
         assert code == 0, words
@@ -378,7 +378,7 @@ def test_identifiers_that_repeat_are_said_out_of_core_as_in_memory(ran):
         "--identifiers",
         "patient",
         "--memory",
-        "200MB",
+        "600MB",
     )
     assert said[0][0] in words
 
@@ -398,7 +398,7 @@ def test_identifiers_are_counted_as_in_memory(are_open, tmp_path):
 
 
 def test_a_person_column_that_is_not_in_the_file_is_refused_in_one_line(ran):
-    code, said = ran("release", "visits.csv", "--person", "nobody", *FLAGS, "--memory", "200MB", "-o", "a.csv")
+    code, said = ran("release", "visits.csv", "--person", "nobody", *FLAGS, "--memory", "600MB", "-o", "a.csv")
 
     assert code == 3, said
     assert "nobody" in said

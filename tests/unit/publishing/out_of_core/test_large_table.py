@@ -198,7 +198,9 @@ def test_a_file_that_changes_between_passes_is_refused(tmp_path):
 @pytest.mark.parametrize("name", ["a.xlsx", "a.svm", "a.arff", "-"])
 def test_other_formats_are_refused(tmp_path, name):
     """Only what can be read in blocks, several times."""
-    with pytest.raises(InvalidParameterError, match="CSV, Parquet, SPSS, Stata or SAS file"):
+    with pytest.raises(
+        InvalidParameterError, match=r"CSV, Parquet, JSON lines, SPSS \(.sav, .zsav\), Stata or SAS file"
+    ):
         open_large(name if name == "-" else tmp_path / name, memory=PLENTY)
 
 

@@ -108,7 +108,7 @@ def test_a_file_that_is_read_is_known_by_its_first_bytes_under_another_name(
     assert error.remedy == ("format",)
 
 
-@pytest.mark.parametrize("suffix", [".por", ".db", ".json", ".pkl"])
+@pytest.mark.parametrize("suffix", [".db", ".json", ".pkl"])
 def test_a_suffix_alone_is_called_a_suffix(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"people{suffix}"
     path.write_text("age,sex\n31,f\n40,m\n")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import gc
 import gzip
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 from sfumato.audit.bytes.json_lines import JsonLinesForm
 from sfumato.cli.main import run
 from sfumato.errors import InputError, InvalidParameterError
-from sfumato.rows.out_of_core import open_large
+from sfumato.rows.out_of_core import LargeTable, open_large
 from sfumato.schema import Column, Schema
 from sfumato.table.coding import Table
 from sfumato.table.io.read import ReadOptions, read_table
@@ -93,13 +95,110 @@ def test_json_lines_under_another_name_are_declared(tmp_path: Path) -> None:
     assert read_table(path, options=ReadOptions(format="jsonl")).n_rows == 2
 
 
-def test_out_of_core_it_is_refused_with_the_way_out(tmp_path: Path) -> None:
-    path = tmp_path / "people.jsonl"
-    path.write_text('{"a": 1}\n')
+def table_or_refusal(read_it: Callable[[], object]) -> object:
+    try:
+        return read_it()
+    except InputError as error:
+        return str(error)
 
-    with pytest.raises(InvalidParameterError, match="got jsonl") as caught:
-        open_large(path, memory=1 << 30)
-    assert "Parquet" in caught.value.hint
+
+JSON_CELLS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**65), 2**65),
+    st.integers(-3, 3),
+    st.sampled_from([10**400, 2**63, 2**63 - 1, -(2**63), -(2**63) - 1, 1.0, 2.5, -0.0, 1e300, 2.0**53, 2.0**60]),
+    st.sampled_from(["", " ", "NA", " NA ", "x", "1", "true", "2020-01-02", "31/12/2020", "3,5"]),
+)
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
+@settings(max_examples=120, deadline=None)
+@given(data=st.data())
+def test_out_of_core_it_is_the_same_table_or_the_same_refusal(
+    tmp_path_factory: pytest.TempPathFactory, suffix: str, data: st.DataObject
+) -> None:
+    kinds = data.draw(st.lists(st.sampled_from(["any", "one"]), min_size=1, max_size=3))
+    pools = [data.draw(st.lists(JSON_CELLS, min_size=1, max_size=6 if kind == "any" else 1)) for kind in kinds]
+    row = st.fixed_dictionaries(
+        {}, optional={name: st.sampled_from(pool) for name, pool in zip("abc", pools, strict=False)}
+    )
+    rows = data.draw(st.lists(row, min_size=1, max_size=12))
+    mixed_as_text = data.draw(st.booleans())
+    text = "".join(json.dumps(own) + data.draw(st.sampled_from(["\n", "\r\n", "\n\n"])) for own in rows)
+    path = tmp_path_factory.mktemp("lines") / f"people{suffix}"
+    path.write_bytes(gzip.compress(text.encode()) if suffix.endswith(".gz") else text.encode())
+    options = ReadOptions(mixed_as_text=mixed_as_text)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("sfumato.rows.out_of_core.text_at_once", lambda memory: 800)
+        patched.setattr("sfumato.rows.out_of_core.cells_at_once", lambda memory: 6)
+        whole = table_or_refusal(lambda: read_table(path, options=options))
+        large = table_or_refusal(lambda: open_large(path, memory=10**9, options=options))
+    if isinstance(whole, str) or isinstance(large, str):
+        assert large == whole
+        return
+    assert isinstance(whole, Table)
+    assert isinstance(large, LargeTable)
+    names = large.schema.names()
+    found: dict[str, list[object]] = {name: [] for name in names}
+    for block in large.blocks(names, as_cells=names):
+        for name, own in block.items():
+            found[name].extend(own.to_pylist())
+
+    assert large.schema == whole.schema
+    assert large.source.sha256 == whole.source.sha256  # type: ignore[union-attr]
+    assert [(type(v), v) for n in names for v in found[n]] == [
+        (type(v), v) for n in names for v in whole[n].cells().to_pylist()
+    ]
+
+
+@pytest.mark.parametrize(
+    "line", ['{"a": {"b": "%s"}}', '["%s"]', '{"a": "%s", "a": 1}', '{"a": "%s", "b": NaN}', '{"a": "%s"', '{"a": 1}']
+)
+def test_out_of_core_errors_name_the_same_line_and_no_value(
+    tmp_path: Path, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "people.jsonl"
+    path.write_text('\n{"a": "x"}\n' * 5 + line.replace("%s", CANARY) + "\n")
+    monkeypatch.setattr("sfumato.rows.out_of_core.cells_at_once", lambda memory: 2)
+
+    with pytest.raises(InputError) as whole:
+        read_table(path)
+    with pytest.raises(InputError) as caught:
+        open_large(path, memory=10**9)
+
+    assert str(caught.value) == str(whole.value)
+    assert "11" in str(caught.value)
+    assert CANARY not in str(caught.value)
+
+
+def test_out_of_core_the_kept_rows_go_with_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    path = tmp_path / "people.jsonl"
+    path.write_text('{"a": 1}\n{"a": 2}\n')
+
+    large = open_large(path, memory=10**9)
+    kept = [own for own in tmp_path.iterdir() if own.name.startswith("sfumato-rows-")]
+    mode = kept[0].stat().st_mode & 0o777
+    del large
+    gc.collect()
+
+    assert len(kept) == 1
+    assert mode == 0o700
+    assert not kept[0].exists()
+
+
+@pytest.mark.slow
+def test_json_lines_are_released_out_of_core_as_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "people.jsonl.gz"
+    rows = "".join(json.dumps({"age": 20 + i % 7, "sex": "fm"[i % 2], "ill": i % 3 == 0}) + "\n" for i in range(200))
+    path.write_bytes(gzip.compress(rows.encode()))
+    given_ = ["-m", "global-recoding", "-k", "3", "--quasi-identifiers", "age,sex", "--target", "ill"]
+    for name, more in (("whole.csv", []), ("blocks.csv", ["--memory", "600MB"])):
+        assert run(["release", str(path), *given_, *more, "-o", str(tmp_path / name)]) == 0
+
+    assert (tmp_path / "whole.csv").read_bytes() == (tmp_path / "blocks.csv").read_bytes()
 
 
 values = st.one_of(

@@ -204,7 +204,8 @@ def test_the_end_of_the_parsers_process_is_an_error_of_the_file(
 def test_in_blocks_it_is_the_same_table(files: dict[str, Path], suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "_FEWEST_CELLS", 300)
     whole = table_of(files[suffix])
-    large = open_large(files[suffix], memory=4 * reading._BYTES_A_CELL * 300)
+    monkeypatch.setattr("sfumato.rows.out_of_core.cells_at_once", lambda memory: 300)
+    large = open_large(files[suffix], memory=10**9)
     names = large.schema.names()
     n_blocks = 0
     found: dict[str, list[object]] = {name: [] for name in names}
@@ -219,6 +220,74 @@ def test_in_blocks_it_is_the_same_table(files: dict[str, Path], suffix: str, mon
     assert large.source.labels == whole.source.labels  # type: ignore[union-attr]
     swapped = pa.concat_arrays([block["sex"] for block in large.blocks(["sex", "ill"], as_cells=["sex"])])
     assert swapped.to_pylist() == found["sex"]
+
+
+def test_a_file_that_is_read_in_blocks_is_parsed_once(files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    n_parsed: list[int] = []
+    parse = reading.RawFile.blocks
+    monkeypatch.setattr(reading.RawFile, "blocks", lambda own, *given: n_parsed.append(1) or parse(own, *given))
+    large = open_large(files[".sav"], memory=10**9)
+    for _ in range(2):
+        assert sum(len(block["sex"]) for block in large.blocks(["sex"])) == large.n_rows
+
+    assert len(n_parsed) == 1
+
+
+# SPSS portable files, which are read only.
+
+
+def portable(path: Path, record: bytes = b"") -> Path:
+    """Write a portable file; pyreadstat writes no labels, so that a record of them is put before the rows."""
+    frame = pd.DataFrame(
+        {
+            "AGE": [31.0, 45.5, np.nan, 62.0],
+            "SEX": [1.0, 2.0, 1.0, 2.0],
+            "TOWN": ["Ulm", "Bonn", "", CANARY],
+            "DAY": [datetime.date(2020, 1, 1), None, datetime.date(1999, 12, 31), datetime.date(2020, 5, 5)],
+        }
+    )
+    pyreadstat.write_por(frame, str(path), column_labels=["Age of the person", "", "", ""])
+    lines = path.read_bytes().split(b"\r\n")
+    body = b"".join(line.ljust(80) for line in lines[5:] if line)
+    at = body.rindex(b"0/F") + 2
+    body = body[:at] + record + body[at:]
+    path.write_bytes(b"\r\n".join([*lines[:5], *(body[i : i + 80] for i in range(0, len(body), 80))]) + b"\r\n")
+    return path
+
+
+def test_a_portable_file_is_read_with_its_labels_and_missing_codes(tmp_path: Path) -> None:
+    labels = b"D1/3/SEX2/1/4/male2/6/female"
+    table = table_of(portable(tmp_path / "survey.por", labels))
+
+    assert cells(table, "SEX") == ["male", "female", "male", "female"]
+    assert cells(table, "AGE") == [31.0, 45.5, None, 62.0]
+    assert cells(table, "TOWN") == ["Ulm", "Bonn", None, CANARY]
+    assert cells(table, "DAY")[2] == datetime.date(1999, 12, 31)
+    assert table.source.labels["AGE"].label == "Age of the person"  # type: ignore[union-attr]
+
+
+def test_a_portable_file_is_known_by_sight_and_not_read_in_blocks_or_written(tmp_path: Path) -> None:
+    path = portable(tmp_path / "survey.por")
+    other = path.rename(tmp_path / "survey.csv")
+    with pytest.raises(InputError, match="is a portable SPSS file, which its name does not say"):
+        read_table(other)
+    with pytest.raises(InvalidParameterError, match="got por") as caught:
+        open_large(other, memory=10**9, options=ReadOptions(format="por"))
+    with pytest.raises(InvalidParameterError, match="read only"):
+        writable_format_of("release.por")
+    with pytest.raises(InvalidParameterError, match="encoding"):
+        table_of(other, format="por", encoding="latin-1")
+
+    assert ".sav" in caught.value.hint
+    assert table_of(other, format="por").n_rows == 4
+
+
+def test_a_damaged_portable_file_is_refused_without_a_value(tmp_path: Path) -> None:
+    path = portable(tmp_path / "survey.por")
+    path.write_bytes(path.read_bytes()[:-150])
+    with pytest.raises(InputError, match="SPSS") as caught:
+        read_table(path)
+    assert CANARY not in str(caught.value)
 
 
 def test_a_packed_file_is_not_read_in_blocks(tmp_path: Path, files: dict[str, Path]) -> None:

@@ -179,7 +179,7 @@ def test_nothing_is_guessed_where_that_is_off(tmp_path):
 def few_values(memory):
     """List at most four values a column, and cut files into small blocks."""
     stack = ExitStack()
-    stack.enter_context(patch.object(out_of_core, "_BYTES_A_VALUE", memory // 4))
+    stack.enter_context(patch("sfumato.rows.memory_limit._BYTES_A_VALUE", memory // 4))
     stack.enter_context(patch.object(delimited, "BLOCK_BYTES", 97))
     stack.enter_context(patch.object(out_of_core, "_FEWEST_PENDING", 2))
     return stack

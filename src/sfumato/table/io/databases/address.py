@@ -127,6 +127,19 @@ def database_of(
     return Database(found.kind, found.place, found.path, query, table)
 
 
+def is_database(source: str | os.PathLike[str], format: str | None = None) -> bool:
+    """Whether a source has tables, by its address, its suffix, or, where such a format is named, its first bytes.
+
+    Raises
+    ------
+    InputError, InvalidParameterError
+        See :func:`database_of`.
+    """
+    if format in FILES and not is_address(os.fspath(source)):
+        return _kind_by_bytes(os.fspath(source)) is not None
+    return _named(source, format) is not None
+
+
 def _named(source: str | os.PathLike[str], format: str | None) -> Database | None:
     text = os.fspath(source)
     if (scheme := _SCHEME.match(text)) is not None:

@@ -26,7 +26,15 @@ NO_MEMORY = "no memory"
 NUMBERS, TEXTS = "numbers", "texts"
 """Of each column of a block: doubles (not-a-number: missing), or distinct texts and codes of them."""
 
-_READERS = {"sav": "read_sav", "zsav": "read_sav", "dta": "read_dta", "sas7bdat": "read_sas7bdat", "xpt": "read_xport"}
+_READERS = {
+    "sav": "read_sav",
+    "zsav": "read_sav",
+    "por": "read_por",
+    "dta": "read_dta",
+    "sas7bdat": "read_sas7bdat",
+    "xpt": "read_xport",
+}
+_WITHOUT_MISSING_CODES = ("xpt", "por")
 _LEAST_SECONDS = 120
 _BYTES_A_SECOND = 50_000
 _NO_UTF8 = ("decod", "convert", "encod")
@@ -67,8 +75,10 @@ def main() -> None:
     excel_child.end_with_parent(given.fileno())
     _limit(order["memory"], order["n_bytes"])
     read = getattr(pyreadstat, _READERS[order["format"]])
-    with_user_missing = {} if order["format"] == "xpt" else {"user_missing": True}
-    settings: dict[str, Any] = {"encoding": order["encoding"], "output_format": "dict"}
+    with_user_missing = {} if order["format"] in _WITHOUT_MISSING_CODES else {"user_missing": True}
+    settings: dict[str, Any] = {"output_format": "dict"}
+    if order["format"] != "por":  # which says it itself
+        settings["encoding"] = order["encoding"]
 
     def say(outcome: object) -> None:
         pickle.dump(outcome, answer, pickle.HIGHEST_PROTOCOL)

@@ -22,26 +22,29 @@ from typing import IO, Any, NoReturn, Self, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.errors import InputError
+from sfumato.errors import InputError, InvalidParameterError
 from sfumato.schema import Kind
 from sfumato.table.cells import ColumnCoder, check_names
 from sfumato.table.io.bytes import LEAST_BYTES, StoredBytes, available_memory, unzipped, with_head
 from sfumato.table.io.excel import command_of, send
 from sfumato.table.io.formats import Parsed
+from sfumato.table.io.kept_rows import KeptRows
 from sfumato.table.io.statistics import child as statistics_child
 from sfumato.table.io.text import known_encoding
 from sfumato.table.labels import ColumnLabels
 
-PACKAGES = {"sav": "SPSS", "zsav": "SPSS", "dta": "Stata", "sas7bdat": "SAS", "xpt": "SAS transport"}
+PACKAGES = {"sav": "SPSS", "zsav": "SPSS", "por": "SPSS", "dta": "Stata", "sas7bdat": "SAS", "xpt": "SAS transport"}
 """Formats by name, with the package whose files they are."""
+
+PORTABLE = "por"
 
 _PACKED = b"\x1f\x8b"
 _CELLS_AT_ONCE = 1 << 21
 _FEWEST_CELLS = 1 << 14
-_BYTES_A_CELL = 256
-"""What a cell takes on its way, as an object of the parser and in the pipe, with room to spare."""
+_ALL_CELLS = 1 << 30
 _LEAST_MEMORY = 1 << 30
 _FEWEST_ORDERED = 3
 _MOST_WHOLE = 2.0**53
@@ -104,13 +107,16 @@ def require_pyreadstat(purpose: str, path: str | None = None) -> None:
 def parse_statistics(stored: StoredBytes, coder: ColumnCoder, name: str, encoding: str | None) -> Parsed:
     """Parse a file that fits into memory; of a larger one than is held its path is parsed."""
     require_pyreadstat(f"a file of {PACKAGES[name]}", stored.name)
+    if name == PORTABLE and encoding is not None:
+        raise InvalidParameterError("encoding", "got one", allowed="none for an SPSS portable file, which says its own")
     head = _passed_over(stored)
     if not head:
         problem = "is empty"
         raise InputError(problem, path=stored.name)
     path = stored.path_when_large if head != _PACKED else None
     data = b"" if path is not None else b"".join(unzipped(stored.again(), stored))
-    answers = RawFile(stored.name, name, encoding, path, data).blocks()
+    cells = _ALL_CELLS if name == PORTABLE else _CELLS_AT_ONCE  # of which each block is sought from the beginning
+    answers = RawFile(stored.name, name, encoding, path, data, cells).blocks()
     book = next(answers)
     assert isinstance(book, Codebook)
     names = check_names(book.names, place=stored.name)
@@ -290,12 +296,12 @@ def _comparable(ranges: Sequence[tuple[Any, Any]], key: float | str) -> Iterator
 
 @dataclass(frozen=True, repr=False)
 class StatisticsBlocks:
-    """Cells of a file in blocks, each pass by a process of its own; how they are read was settled in a first pass."""
+    """Cells of a file in blocks; it was parsed once, by a process of its own, and stored cells are kept on disk."""
 
     names: list[str]
     labels: Mapping[str, ColumnLabels]
     domains: Mapping[str, tuple[str, ...]]
-    _file: RawFile
+    _kept: KeptRows
     _readings: tuple[Reading, ...]
 
     @classmethod
@@ -305,45 +311,62 @@ class StatisticsBlocks:
         path: Path,
         name: str,
         encoding: str | None,
-        memory: int,
+        cells: int,
         tokens: Callable[[str], Sequence[str]],
     ) -> Self:
-        """Pass over a file once for its hash, and once for what its columns hold, within some bytes of memory."""
+        """Pass over a file once for its hash, and once for its cells, so many at a time, and what columns hold."""
         require_pyreadstat(f"a file of {PACKAGES[name]}", stored.name)
         if _passed_over(stored) == _PACKED:
             problem = "is packed, and cannot be read in blocks"
             raise InputError(problem, path=stored.name, hint="unpack it, or convert it to Parquet")
-        cells = max(_FEWEST_CELLS, min(_CELLS_AT_ONCE, memory // (4 * _BYTES_A_CELL)))
-        file = RawFile(stored.name, name, encoding, path=path, cells=cells)
-        answers = file.blocks()
+        answers = RawFile(stored.name, name, encoding, path=path, cells=max(_FEWEST_CELLS, cells)).blocks()
         book = next(answers)
         assert isinstance(book, Codebook)
-        seen = [_Seen(book, i, PACKAGES[name]) for i in range(len(book.names))]
-        n_rows = 0
-        for block in answers:
-            assert isinstance(block, list)
-            n_rows += _length(block[0]) if block else 0
-            for own, raw in zip(seen, block, strict=True):
-                own.take(raw)
-        if not n_rows:
-            problem = "has no data rows"
-            raise InputError(problem, path=stored.name)
         names = check_names(book.names, place=stored.name)
+        seen = [_Seen(book, i, PACKAGES[name]) for i in range(len(book.names))]
+        fields = [(str(i), pa.string() if is_text else pa.float64()) for i, is_text in enumerate(book.are_texts)]
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            n_rows = 0
+            for block in answers:
+                assert isinstance(block, list)
+                n_rows += _length(block[0]) if block else 0
+                for own, raw in zip(seen, block, strict=True):
+                    own.take(raw)
+                yield pa.record_batch([_kept_cells(raw) for raw in block], schema=pa.schema(fields))
+            if not n_rows:
+                problem = "has no data rows"
+                raise InputError(problem, path=stored.name)
+
+        kept = KeptRows.of(book.names, pa.schema(fields), batches(), stored.name, cells)
         readings = [own.finished(tokens(column)) for own, column in zip(seen, names, strict=True)]
         by_name = dict(zip(names, readings, strict=True))
         labels = {column: own.labels for column, own in by_name.items() if own.labels is not None}
         domains = {column: own.domain for column, own in by_name.items() if own.domain}
-        return cls(book.names, labels, domains, file, tuple(readings))
+        return cls(book.names, labels, domains, kept, tuple(readings))
 
     def __call__(self, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Cells of some columns, block by block."""
         if not positions:
             return
-        answers = self._file.blocks(positions)
-        next(answers)
-        for block in answers:
-            assert isinstance(block, list)
-            yield [self._readings[i].cells(raw) for i, raw in zip(positions, block, strict=True)]
+        for block in self._kept(positions):
+            yield [self._readings[i].cells(_stored_cells(cells)) for i, cells in zip(positions, block, strict=True)]
+
+
+def _kept_cells(raw: Raw) -> pa.Array:
+    """Give stored cells as they are kept: doubles with not-a-number, or texts with nulls."""
+    if not isinstance(raw, RawTexts):
+        return pa.array(raw, pa.float64())
+    indices = pa.array(raw.codes, mask=raw.codes < 0)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(raw.distinct, pa.string())).cast(pa.string())
+
+
+def _stored_cells(cells: pa.Array) -> Raw:
+    """Give stored cells as they were kept."""
+    if not pa.types.is_dictionary(cells.type):
+        return np.asarray(cells.to_numpy(zero_copy_only=False), np.float64)
+    codes = pc.fill_null(cells.indices.cast(pa.int32()), -1).to_numpy(zero_copy_only=False)
+    return RawTexts(cells.dictionary.to_pylist(), codes)
 
 
 # The process that parses.

@@ -301,7 +301,7 @@ def test_a_project_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
     assert run(["release", "-m", "mondrian", "-k", "3", "-o", "out.csv"]) == 0
     project = ["audit", "out.csv", "--manifest", "out.csv.manifest.json", "--project", "sfumato.toml"]
     assert run(project) == 0
-    assert run([*project, "--memory", "200MB"]) == 0
+    assert run([*project, "--memory", "600MB"]) == 0
     MAKERS[suffix](path, "insert into people values (33, 'f', 'a')")
     capsys.readouterr()
     assert run(["release", "-m", "mondrian", "-k", "3", "-o", "out2.csv"]) == 3

@@ -228,7 +228,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("what", BROKEN)
-@pytest.mark.parametrize("memory", [(), ("--memory", "200MB")], ids=["in memory", "out of core"])
+@pytest.mark.parametrize("memory", [(), ("--memory", "600MB")], ids=["in memory", "out of core"])
 def test_no_error_of_a_query_shows_password_cell_or_query(base, tmp_path, monkeypatch, capfd, caplog, what, memory):
     caplog.set_level(logging.DEBUG)
     monkeypatch.chdir(tmp_path)
@@ -337,7 +337,7 @@ def test_a_limit_that_is_no_number_is_refused(base: Server, monkeypatch: pytest.
         read(base, "select 1 as a")
 
 
-@pytest.mark.parametrize("memory", [(), ("--memory", "200MB")], ids=["in memory", "out of core"])
+@pytest.mark.parametrize("memory", [(), ("--memory", "600MB")], ids=["in memory", "out of core"])
 def test_ctrl_c_cancels_the_query(base: Server, tmp_path: Path, hears_ctrl_c: None, memory: tuple[str, ...]) -> None:
     asks = "select i as a, pg_sleep(0.01)::text as b from generate_series(1, 1000000) as i"
     named = ["-m", "global-recoding", "-o", "out.csv", *memory]
@@ -399,7 +399,7 @@ def test_a_project_without_credentials(base, tmp_path, monkeypatch, capfd, caplo
     assert run(["release", "-m", "mondrian", "-k", "3", "-o", "out.csv"]) == 0
     project = ["--project", "sfumato.toml"]
     assert run(["audit", "out.csv", "--manifest", "out.csv.manifest.json", *project]) == 0
-    assert run(["audit", "out.csv", "--manifest", "out.csv.manifest.json", *project, "--memory", "200MB"]) == 0
+    assert run(["audit", "out.csv", "--manifest", "out.csv.manifest.json", *project, "--memory", "600MB"]) == 0
     assert run(["compare", "--dry-run"]) == 0
     assert run(["report", "out.csv", *project, "-o", "report.html", "--quick"]) == 0
     assert PASSWORD not in everything(capfd, caplog, tmp_path)
@@ -425,7 +425,7 @@ def test_out_of_core_release_and_audit(base, tmp_path, monkeypatch, capfd) -> No
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     asks = ["--query", "select age, sex, town, y from people"]
     roles = ["--target", "y", "--quasi-identifiers", "age,sex,town"]
-    memory = ["--memory", "200MB"]
+    memory = ["--memory", "600MB"]
 
     made = ["release", base.address, *asks, *roles, "-m", "global-recoding", "-k", "3", "-o", "out.csv"]
     assert run([*made, *memory]) == 0
