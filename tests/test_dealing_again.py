@@ -5,10 +5,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import roc_auc_score
 
 from sfumato.datasets.admissions import admissions
+from sfumato.evaluation.encoding import GeneralizedEncoder, cells_of_release, values_as_cells
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.publish import propose_release, publish
 
@@ -63,3 +67,39 @@ def test_r(path, tmp_path):
     subprocess.run(["Rscript", "--vanilla", str(tmp_path / "deal.R")], check=True, capture_output=True)
 
     check_dealt(pd.read_csv(path), pd.read_csv(tmp_path / "dealt.csv"))
+
+
+LEARNED = ["age", "sex", "insurance", "emergency", "smoker", "diabetes", "heart_failure", "copd"]
+BAR = 0.01
+
+
+@pytest.mark.slow
+def test_a_file_dealt_again_is_as_good_to_learn_from_as_ranges_through_our_encoder():
+    table = admissions(n_rows=1500).keep([*LEARNED, "readmitted"])
+    train, test = table.take(np.arange(750)), table.take(np.arange(750, 1500))
+    mechanism = build_mechanism("mondrian", {"k": 5, "split": "score"})
+    truth = np.array(test["readmitted"].cells().to_pylist()) == "yes"
+
+    ranges = propose_release(train, mechanism)
+    cells, columns = cells_of_release(ranges.manifest.to_dict(), ranges.table)
+    del columns["readmitted"]
+    encoder = GeneralizedEncoder().fit(cells, columns)
+    rows, classes, weights = encoder.training_rows(cells, ranges.table["readmitted"].codes)
+    positive = ranges.table["readmitted"].values.to_pylist().index("yes")
+    asked = encoder.transform(values_as_cells(test.keep(LEARNED), LEARNED))
+    ours = roc_auc_score(truth, learner().fit(rows, classes, sample_weight=weights).predict_proba(asked)[:, positive])
+
+    names = {}
+    exec(code("python"), names)
+    drawn = propose_release(train, mechanism.with_cells("draws", 1.0)).data.to_arrow().to_pandas()
+    dealt = names["dealt_again"](drawn, LEARNED, times=5)
+    both = pd.concat([dealt, test.to_arrow().to_pandas()])[LEARNED].assign(age=lambda own: pd.to_numeric(own["age"]))
+    wide = pd.get_dummies(both, dtype=float)
+    fitted = learner().fit(wide[: len(dealt)], dealt["readmitted"] == "yes", sample_weight=np.full(len(dealt), 0.2))
+    theirs = roc_auc_score(truth, fitted.predict_proba(wide[len(dealt) :])[:, 1])
+
+    assert theirs >= ours - BAR
+
+
+def learner():
+    return HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=8, random_state=0)
