@@ -389,8 +389,17 @@ def test_set_output_refuses_a_format_that_needs_no_escapes(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("output", ["release.csv", "release.jsonl"])
-def test_all_settings_of_the_page_are_in_the_project_file_and_a_command_makes_the_same(tmp_path, output):
+@pytest.mark.parametrize(
+    ("output", "mechanism", "cells"),
+    [
+        ("release.csv", "global-recoding", "values"),
+        ("release.jsonl", "global-recoding", "ranges"),
+        ("release.tsv", "mondrian", "draws"),
+    ],
+)
+def test_all_settings_of_the_page_are_in_the_project_file_and_a_command_makes_the_same(
+    tmp_path, output, mechanism, cells
+):
     """Formats, preparations, a ready hierarchy, typical values and escapes, set by the tasks of the page."""
     work, job = tmp_path / "work", tmp_path / "job"
     work.mkdir()
@@ -416,16 +425,16 @@ def test_all_settings_of_the_page_are_in_the_project_file_and_a_command_makes_th
         columns.set_preparation(job, Told(), **project, name=name, kind="", written=written)
     ready = {"ready": "country", "unknown": "refuse"}
     hierarchies.build(job, Told(), **project, name="country", method="ready", settings=ready, use=True)
-    is_text = output.endswith(".csv")
-    file = {"cells": "values", "escape_formulas": is_text, "output": output}
-    goal.choose(job, Told(), **project, mechanism="global-recoding", parameters={"k": 5}, **file)
+    is_text = not output.endswith(".jsonl")
+    file = {"cells": cells, "escape_formulas": is_text, "output": output}
+    goal.choose(job, Told(), **project, mechanism=mechanism, parameters={"k": 5}, **file)
 
     result = make(work / "sfumato.toml", tmp_path / "made")
 
     described = tomllib.loads((work / "sfumato.toml").read_text(encoding="utf-8"))
     assert described["columns"]["visit"]["date_format"] == "MM/DD/YYYY"
     assert described["columns"]["paid"]["prepare"] == {"top": 5000, "round": 500}
-    assert described["release"]["cells"] == "values"
+    assert described["release"]["cells"] == cells
     manifest = json.loads((tmp_path / "made" / f"{output}.manifest.json").read_text())
     assert [one["operation"] for one in manifest["input"]["prepared"]] == ["age", "top", "shift", "top", "round"]
     assert manifest["output"].get("escaped_formulas", False) == is_text

@@ -23,6 +23,8 @@ HINTS = {
     "describe": "describe it in the project file, or open the data on the step Open with a new project file",
     "force": "move it elsewhere, or name another output",
     "init": "open the data file on the step Open, with a project file that does not exist yet",
+    "max_copies": "raise k, leave columns out, let cells hold typical values, or write a larger max_copies under "
+    "[release] in the project file",
     "one_row_per_person": 'take a mechanism that counts persons, or write one_row_per_person = "first" under [data] '
     "in the project file",
     "output": 'name another output under [release] in the project file, such as output = "release.csv"',

@@ -14,7 +14,7 @@ from sfumato.evaluation.points import grid_for
 from sfumato.evaluation.promises import kind_meaning, kind_title, other_kinds
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.manifest import AnyTable
-from sfumato.mechanisms.base import Cells, MechanismInfo, Parameter
+from sfumato.mechanisms.base import Cells, Mechanism, MechanismInfo, Parameter
 from sfumato.mechanisms.registry import build_mechanism, find_mechanism, registered_mechanisms
 from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
@@ -50,6 +50,7 @@ _USUAL_K = 5
 _CELLS = {
     "ranges": "ranges and sets, true of every row",
     "values": "one typical value of a group, in the original's types: ready for any program",
+    "draws": "a group's own values, dealt out to its rows anew: NOT k-anonymity",
 }
 """Forms of released cells in words; one that has none is called by its name."""
 
@@ -193,7 +194,7 @@ def check(
     if not target and info.needs_target_for(settings):
         problems["target"] = f"{mechanism} keeps a target predictable with these settings. Choose one."
     merged = settings | found
-    problems |= {} if problems else _file_problems(info, merged, cells, escaped)
+    problems |= {} if problems else _file_problems(described, build_mechanism(info.name, merged), cells, escaped)
     return {
         "parameters": {one.name: merged[one.name] for one in info.parameters if one.name in merged},
         "asked": [],
@@ -201,12 +202,11 @@ def check(
     }
 
 
-def _file_problems(info: MechanismInfo, parameters: Mapping[str, Any], cells: str, escaped: str) -> dict[str, str]:
+def _file_problems(project: Project, mechanism: Mechanism, cells: str, escaped: str) -> dict[str, str]:
     """Say beside their fields that a mechanism does not make such cells, or a format needs no escapes."""
     problems = {}
     try:
-        if cells:
-            build_mechanism(info.name, parameters).with_cells(cells)
+        mechanism.with_cells(cells or None, project.max_copies)
     except InvalidParameterError as exc:
         problems["cells"] = str(exc)
     try:

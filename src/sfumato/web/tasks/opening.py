@@ -63,7 +63,8 @@ def open_path(
     described = describe_to_project(data, path, options=_options(reading or {}))
     if (output := beside(path, DEFAULT_OUTPUT)) != DEFAULT_OUTPUT:
         edit_project(path, ProjectChanges(output=output))
-    return _opened(tell, path, noted, described.table, described.guesses)
+    prepared = _prepared(load_project(path), described.table)  # dates of birth become ages
+    return _opened(tell, path, noted, described.table, described.guesses, prepared)
 
 
 def open_demo(folder: Path, tell: Tell, *, target: str) -> dict[str, Any]:
