@@ -22,8 +22,8 @@ from sfumato.audit.kinds import JUDGED, Around
 from sfumato.audit.levels import entropy
 from sfumato.audit.levels.breach import check_large_breach, coarsened_columns, measure_large, sample_words
 from sfumato.audit.levels.entropy import check_gain_promise
-from sfumato.audit.levels.persons import check_person_promise, limit_of_persons, within_limit_of_persons
-from sfumato.audit.levels.persons_away import Counts, GroupKeys, losses_away, measure_away
+from sfumato.audit.levels.persons.groups import check_person_promise, limit_of_persons, within_limit_of_persons
+from sfumato.audit.levels.persons.not_in_memory import Counts, GroupKeys, losses_away, measure_away
 from sfumato.audit.original.cell_rules import CellRule, cell_rules
 from sfumato.audit.original.fidelity import check_description, check_rows
 from sfumato.audit.original.labels import check_labels

@@ -51,7 +51,7 @@ from sfumato.audit.levels.both_roles import check_both_roles, sensitive_and_know
 from sfumato.audit.levels.breach import sample_words
 from sfumato.audit.levels.buckets import check_bucket_numbers
 from sfumato.audit.levels.differential_privacy import NOISE, check_construction, check_exactness, unconfirmed
-from sfumato.audit.levels.persons import check_person_suppression
+from sfumato.audit.levels.persons.groups import check_person_suppression
 from sfumato.audit.levels.registry import (
     is_about_fitting_rows,
     is_measurable,

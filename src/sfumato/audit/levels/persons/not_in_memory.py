@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.levels.persons import cell_of_value
+from sfumato.audit.levels.persons.groups import cell_of_value
 from sfumato.audit.original.cell_rules import CellRule, FittingRule
 from sfumato.audit.original.matching import TooManyLayersError, layers, places_among
 from sfumato.audit.reading.cells import Containing, unchanged
