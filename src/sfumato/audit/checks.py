@@ -30,8 +30,12 @@ EXCEPTIONS: Mapping[str, str] = {
     "noise": "whether noise was added cannot be checked",
     "commitment": "the commitment to the original, or to the population table, was not checked",
     "together": "releases of the same people were not judged together",
+    "persons": "a promise counts rows, and some persons have several",
 }
 """What an audit may be unable to check, by the word under which a reader accepts that."""
+
+NOT_COVERED = frozenset({"persons"})
+"""Exceptions that were looked at, and are about what no promise covers."""
 
 
 GIVE_ORIGINAL = "give the original"
@@ -89,6 +93,11 @@ class Unchecked:
     def __post_init__(self) -> None:
         if self.name not in EXCEPTIONS:
             raise AssertionError(self.name)  # what is not listed there nobody could accept
+
+    @property
+    def heading(self) -> str:
+        """Words in front of the message."""
+        return "NOT COVERED" if self.name in NOT_COVERED else "NOT CHECKED"
 
 
 @dataclass(frozen=True)
@@ -159,6 +168,8 @@ class AuditReport:
         --------
         >>> AuditReport((Check("rows", True, ""),), unchecked=(Unchecked("roles", "", "declare roles"),)).last_line
         'confirmed except: roles — 1 check passed, 1 could not run; to run it, declare roles'
+        >>> AuditReport((Check("rows", True, ""),), unchecked=(Unchecked("persons", ""),)).last_line
+        'confirmed except: persons — 1 check passed, 1 point is not covered'
         """
         n_good, n_all = sum(check.passed for check in self.checks), len(self.checks)
         if not self.passed:
@@ -172,9 +183,13 @@ class AuditReport:
         names = list(dict.fromkeys(one.name for one in self.unchecked))
         shown = [f"{name} (accepted)" if name in self.accepted else name for name in names]
         remedies = list(dict.fromkeys(one.remedy for one in self.unchecked if one.remedy))
-        n_open = len(self.unchecked)
-        to_make = f"; to run {'it' if n_open == 1 else 'them'}, {'; '.join(remedies)}" if remedies else ""
-        return f"confirmed except: {', '.join(shown)} — {held}, {n_open} could not run{to_make}"
+        n_beyond = sum(one.name in NOT_COVERED for one in self.unchecked)
+        n_open = len(self.unchecked) - n_beyond
+        ends = [f"{n_open} could not run"] if n_open else []
+        ends += [f"{n_beyond} {'point is' if n_beyond == 1 else 'points are'} not covered"] if n_beyond else []
+        aim = f"run {'it' if n_open == 1 else 'them'}" if n_open else "learn more"
+        to_make = f"; to {aim}, {'; '.join(remedies)}" if remedies else ""
+        return f"confirmed except: {', '.join(shown)} — {', '.join([held, *ends])}{to_make}"
 
     @property
     def failures(self) -> tuple[str, ...]:

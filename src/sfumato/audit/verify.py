@@ -52,6 +52,7 @@ from sfumato.audit.levels.breach import sample_words
 from sfumato.audit.levels.buckets import check_bucket_numbers
 from sfumato.audit.levels.differential_privacy import NOISE, check_construction, check_exactness, unconfirmed
 from sfumato.audit.levels.persons.groups import check_person_suppression
+from sfumato.audit.levels.persons.row_promises import check_row_promises
 from sfumato.audit.levels.registry import (
     is_about_fitting_rows,
     is_measurable,
@@ -79,7 +80,7 @@ from sfumato.table.weighted import OpenColumn
 __all__ = ["AuditReport", "Check", "audit_release", "is_measurable", "measured_level"]
 
 _MOST_NAMES = 20
-_OPEN = ("original", "roles", "promises", "format", "figures")
+_OPEN = ("original", "roles", "promises", "format", "figures", "persons")
 
 
 def audit_release(
@@ -192,6 +193,7 @@ def audit_release(
     found.extend(check_samples(claims))
     found.extend(check_suppression(claims))
     found.extend(check_person_suppression(claims, beside))
+    found.extend(check_row_promises(claims, given, beside))
     found.extend(check_listed_labels(described, claims))
     found.extend(beside.check_stated_penalty() if beside is not None else ())
     if before is not None and beside is not None and original is not None:
@@ -381,8 +383,6 @@ def _check_promise(
     if not is_measurable(promise.guarantee):
         yield from check_construction(promise, Columns(released), claims, manifest)
         return
-    name, parameter = _level_name(promise), next(iter(_parameters(promise)), "level")
-    promised = getattr(promise.guarantee, parameter, None)
     if needs_original(promise.guarantee) and beside is None:
         yield Unchecked("promises", f"{kind} was not measured: it needs the original", GIVE_ORIGINAL)
         return
@@ -392,27 +392,46 @@ def _check_promise(
     try:
         found = level_beside(promise.guarantee, released, beside, population)
     except NotToldError as exc:
-        yield from _said_of_bound(promise, name, exc)
+        yield from _said_of_bound(promise, exc)
         return
     except (SchemaError, InvalidParameterError) as exc:
-        yield Check(name, False, f"{kind} cannot be measured: {exc}", promised)
+        yield not_measured(promise, exc)
         return
-    passed = promise.guarantee.is_met_by(found)
-    said = f"{'holds' if passed else 'does not hold'}: promised {parameter} = {promised:g}, found {found:.6g}"
-    sampled = sample_words(promise.guarantee, len(beside.rows)) if beside is not None else ""
-    said += f", estimated on the audit's own {sampled}" if sampled else ""
-    said += _merged_words(promise, Columns(released))
-    yield Check(name, passed, f"{kind} {said}", promised, _in_json(found))
+    n_rows = None if beside is None else len(beside.rows)
+    yield check_level(promise, found, n_rows, _merged_words(promise, Columns(released)))
     if check_audited_values:
         yield check_audited(promise, found)
 
 
-def _said_of_bound(promise: Promise, name: str, told: NotToldError) -> Iterator[Check | Unchecked]:
+def check_level(promise: Promise, found: float, n_rows: int | None = None, more: str = "") -> Check:
+    """Whether a level that was found keeps a promise: the one place that says so, wherever the rows are.
+
+    Parameters
+    ----------
+    n_rows : int or None
+        Rows of the original that may be released; of more than fit an estimate is of a sample, which is said.
+    more : str
+        Further words at the end.
+    """
+    guarantee, name = promise.guarantee, promise.guarantee.level.name
+    promised, passed = getattr(guarantee, name), guarantee.is_met_by(found)
+    said = f"{'holds' if passed else 'does not hold'}: promised {name} = {promised:g}, found {found:.6g}"
+    sampled = "" if n_rows is None else sample_words(guarantee, n_rows)
+    said += f", estimated on the audit's own {sampled}" if sampled else ""
+    return Check(_level_name(promise), passed, f"{guarantee.kind} {said}{more}", promised, _in_json(found))
+
+
+def not_measured(promise: Promise, problem: Exception) -> Check:
+    """Say that a promise cannot be measured, and therefore not be kept."""
+    kind, promised = promise.guarantee.kind, getattr(promise.guarantee, promise.guarantee.level.name)
+    return Check(_level_name(promise), False, f"{kind} cannot be measured: {problem}", promised)
+
+
+def _said_of_bound(promise: Promise, told: NotToldError) -> Iterator[Check | Unchecked]:
     """Say that a promise holds whichever way rows belong together, or that it cannot be told."""
-    kind = promise.guarantee.kind
+    kind, name, parameter = promise.guarantee.kind, _level_name(promise), promise.guarantee.level.name
     if promise.guarantee.is_met_by(told.at_least):
-        parameter = next(iter(_parameters(promise)), "level")
-        promised = getattr(promise.guarantee, parameter, None)
+        promised = getattr(promise.guarantee, parameter)
         said = f"holds: promised {parameter} = {promised:g}, found at least {told.at_least:.6g}"
         yield Check(name, True, f"{kind} {said}, whichever rows a group holds", promised, _in_json(told.at_least))
         yield Unchecked("figures", f"the level of {kind} that the manifest gives as audited: {told}")

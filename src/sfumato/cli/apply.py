@@ -122,9 +122,8 @@ def _by_release(manifest: Manifest, new: str, release: str, options: ReadOptions
 def _described(manifest: Manifest, new: str, options: ReadOptions) -> Table:
     """Read new rows as the manifest describes columns."""
     from sfumato.publishing.new_rows import columns_of, read_described
-    from sfumato.table.preparing.declared import preparations_of_entries
 
-    asked = preparations_of_entries(manifest.prepared)
+    asked = manifest.preparations
     return read_described(new, options, columns_of(manifest), manifest.missing_tokens, asked)
 
 
@@ -143,7 +142,6 @@ def _by_original(
     from sfumato.publishing.from_project import read_project_of
     from sfumato.publishing.new_rows import by_recoding, read_described, read_original_of, recoding_of, shows_more
     from sfumato.report.reproduction import mechanism_of
-    from sfumato.table.preparing.declared import preparations_of_entries
 
     declared: dict[str, Any] = {}
     if project is not None:
@@ -166,7 +164,7 @@ def _by_original(
     with bar:
         recoding, released = recoding_of(table, mechanism, manifest, key, progress=progress)
     schema = table.coded_part.schema
-    asked = preparations_of_entries(manifest.prepared)
+    asked = manifest.preparations
     rows = read_described(new, options, {c.name: c for c in schema}, schema.missing, asked)
     applied = by_recoding(recoding, schema, rows, unknown)
     show_warnings([said for said in [shows_more(applied, released, recoding)] if said])

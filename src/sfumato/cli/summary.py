@@ -192,7 +192,7 @@ def last_line(report: AuditReport) -> str:
 def _exceptions(report: AuditReport) -> Iterator[str]:
     for one in report.unchecked:
         accepted = ", accepted" if one.name in report.accepted else ""
-        yield on_one_line(f"NOT CHECKED ({one.name}{accepted}): {one.message}")
+        yield on_one_line(f"{one.heading} ({one.name}{accepted}): {one.message}")
 
 
 def end_audit(report: AuditReport, as_json: bool, beside: Mapping[str, Any] | None = None) -> None:

@@ -329,13 +329,13 @@ def _pairs(
 
 def _check_cells(pairs: Iterator[_Pair]) -> Check:
     """Row by row: nothing was suppressed, so the rows of both tables belong together."""
-    problems, n_columns = [], 0
+    problems, rules = [], []
     for pair in pairs:
-        n_columns += 1
+        rules.append(pair.rule)
         n_different = 0 if pair.rule.problem else int(pair.differ().sum())
         if pair.rule.problem or n_different:
             problems.append(f"'{pair.rule.name}' {pair.rule.problem or f'differs in {n_different:,} rows'}")
-    return said_of_cells(problems, n_columns)
+    return said_of_cells(problems, rules)
 
 
 def _check_flipped(pairs: Iterator[_Pair], claims: Claims) -> Check:
@@ -394,9 +394,10 @@ def _n_ones_apart(pair: _Pair) -> int:
 def _check_bag(pairs: Iterator[_Pair]) -> Check | Unchecked:
     """Rows are sorted: every released row must have a row of the original of its own, which agrees with it."""
     compared = list(pairs)
-    problems = [f"'{pair.rule.name}' {pair.rule.problem}" for pair in compared if pair.rule.problem]
+    rules = [pair.rule for pair in compared]
+    problems = [f"'{rule.name}' {rule.problem}" for rule in rules if rule.problem]
     if not compared or problems:
-        return said_of_cells(problems, len(compared))
+        return said_of_cells(problems, rules)
     problems = [
         f"'{pair.rule.name}' has {n_foreign:,} cells that are not the original's"
         for pair in compared
@@ -408,7 +409,7 @@ def _check_bag(pairs: Iterator[_Pair]) -> Check | Unchecked:
     except TooManyPairsError:
         said = "whether cells follow from the original: original and released rows fit in too many ways"
         return Unchecked("cells", said)
-    return said_of_cells(problems, len(compared))
+    return said_of_cells(problems, rules)
 
 
 def _bags(pairs: Sequence[_Pair]) -> BothBags:
@@ -450,12 +451,14 @@ def check_order(
     problems = [f"'{rule.name}' {rule.problem}" for rule in rules if rule.problem]
     if rules and not problems and not are_in_order(rules, originals, released, n_suppressed):
         problems.append("released rows are not rows of the original in its order")
-    return said_of_cells(problems, len(rules))
+    return said_of_cells(problems, rules)
 
 
-def said_of_cells(problems: Sequence[str], n_columns: int) -> Check:
-    """Give what was found of the cells of so many columns."""
+def said_of_cells(problems: Sequence[str], rules: Sequence[CellRule]) -> Check:
+    """Give what was found of the cells of some columns; of typical values a row shows only that they occur."""
     more = f" and {len(problems) - 5:,} more" if len(problems) > 5 else ""
     said = "; ".join(problems[:5]) + more
-    good = f"the cells of {n_columns:,} released columns follow from the original"
+    typical = [rule.name for rule in rules if rule.fits_any_row]
+    good = f"the cells of {len(rules) - len(typical):,} released columns follow from the original"
+    good += f"; those of {listed(typical)} are values that occur in the original" if typical else ""
     return Check("cells", not problems, f"cells do not follow from the original: {said}" if problems else good)
