@@ -37,6 +37,8 @@ class ClaimedColumn:
     label: str | None = None
     value_labels: tuple[tuple[float | str, str], ...] = ()
     """Labels that a file of a statistics package holds of the column and of its codes."""
+    unit: str | None = None
+    """What the original has next to every number of the column."""
 
 
 @dataclass(frozen=True)
@@ -448,7 +450,9 @@ def _column(entry: _Entry) -> ClaimedColumn:
     label = entry.text("label") if entry.data.get("label") is not None else None
     labelled = entry.entries("value_labels") if entry.data.get("value_labels") is not None else []
     values = tuple((own.number_or_text("value"), own.text("label")) for own in labelled)
-    return ClaimedColumn(entry.text("name"), Role(role), Kind(kind), _domain(entry), _own_missing(entry), label, values)
+    unit = entry.text("unit") if entry.data.get("unit") is not None else None
+    described = _domain(entry), _own_missing(entry), label, values, unit
+    return ClaimedColumn(entry.text("name"), Role(role), Kind(kind), *described)
 
 
 def _own_missing(entry: _Entry) -> tuple[str, ...] | None:

@@ -33,6 +33,7 @@ from sfumato.audit.claims import (
     is_synthetic,
     read_claims,
 )
+from sfumato.audit.descriptions import check_described, described_without_original
 from sfumato.audit.evidence import (
     check_commitment,
     check_counts,
@@ -167,9 +168,11 @@ def audit_release(
         released = _put_back(released, places)
         columns = Columns(released)
     found.extend(check_shape(released, columns, claims))
+    found.extend(check_described(columns, claims))
     found.extend(_check_bucket_rule(columns, claims))
     found.extend(check_prepared(columns, claims))
     found.append(_check_promises_exist(claims))
+    found.extend(_check_asked_and_promised(claims))
     described = _described(released, claims)
     beside = None
     if before is not None:
@@ -262,6 +265,7 @@ def open_questions(claims: Claims, original: Columns | None, check_roles: Declar
     elif original is None:
         said = "whether the released cells follow from the original, and whether what was read as missing was missing"
         yield Unchecked("original", said, GIVE_ORIGINAL)
+        yield from described_without_original(claims)
     if all(is_measurable(promise.guarantee) for promise in claims.promises):  # else every figure was computed again
         yield from taken_on_trust(claims, original is not None)
     yield from _undeclared(claims, frozenset() if original is None else original.declared(check_roles))
@@ -358,6 +362,9 @@ def _check_promises_exist(claims: Claims) -> Check:
     n = len(claims.promises)
     said = f"{n} guarantee{'s' if n > 1 else ''}" if n else "nothing"
     passed = n > 0
+    every = [promise.guarantee for promise in claims.promises]
+    if any(own in every[:i] for i, own in enumerate(every)):
+        passed, said = False, f"{said}, and one of them twice"
     if _is_synthetic(claims) and all(is_measurable(promise.guarantee) for promise in claims.promises):
         passed, said = False, f"{said}, and none about how its synthetic rows were drawn"
     return Check("promises", passed, f"the manifest promises {said}")
@@ -485,6 +492,19 @@ def _check_parameters(promise: Promise, claims: Claims) -> Iterator[Check]:
         shown = f"{used:g}" if is_number(used) else "not a number"
         message = f"{kind}: {name} = {promised:g} is promised, the mechanism's {name} is {shown}"
         yield Check(f"{kind}: parameter {name}", passed, message, promised, used if is_number(used) else None)
+
+
+_ONLY_FOR_A_PROMISE = ("t", "beta", "delta", "alpha", "epsilon", "k_map", "delta_max", "max_unique_fraction")
+"""Settings that a mechanism has only where it promises what they are the level of."""
+
+
+def _check_asked_and_promised(claims: Claims) -> Iterator[Check]:
+    """Whether a level among the mechanism's settings is promised: readers could take a setting for a promise."""
+    given = [name for name in _ONLY_FOR_A_PROMISE if claims.parameters.get(name) is not None]
+    alone = [name for name in given if not any(hasattr(promise.guarantee, name) for promise in claims.promises)]
+    if given:
+        said = f"are not promised: {', '.join(alone)}" if alone else "are promised"
+        yield Check("levels asked for", not alone, f"levels that the mechanism was asked for {said}")
 
 
 def check_audited(promise: Promise, found: float) -> Check:

@@ -6,10 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.audit.checks import Check, Unchecked, listed
-from sfumato.audit.claims import BUCKETED, FLIPPED, SYNTHETIC, Claims
+from sfumato.audit.claims import BUCKETED, FLIPPED, SYNTHETIC, ClaimedRecoding, Claims
+from sfumato.audit.descriptions import check_units
 from sfumato.audit.levels.buckets import check_buckets, check_sorted_buckets
 from sfumato.audit.original.assignment import BothBags, TooManyPairsError
 from sfumato.audit.original.cell_rules import CellRule, Codes, cell_rules, codes_of
@@ -18,12 +21,13 @@ from sfumato.audit.original.typical import check_typical
 from sfumato.audit.reading.columns import Columns, Declared
 from sfumato.audit.reading.read_once import GeneralizedColumns
 from sfumato.audit.reading.values import GENERALIZED, HIERARCHY, TYPICAL, matching_ids
-from sfumato.schema import WITHHELD, Kind, Role
+from sfumato.schema import WITHHELD, Column, Kind, Role
 from sfumato.table.binary import Feature
 
 # Whether released rows are rows of the original in its order, with some left out; both may come in blocks.
 
 
+_LISTED_IN_ORDER = 3  # version since which another order of hundreds of names would be a message
 RowCodes = NDArray[np.integer]
 _FEWEST_ROWS, _MOST_ROWS = 64, 65_536  # compared at once
 
@@ -171,6 +175,7 @@ def check_description(original: Columns, claims: Claims, check_roles: Declared) 
     if declared:
         yield check_declared_roles(original, claims, declared)
     yield from _check_kinds(original, claims, check_roles is True)
+    yield from check_units(original, claims)
 
 
 def _check_input(original: Columns, claims: Claims) -> Check:
@@ -205,6 +210,9 @@ def _check_accounted(original: Columns, claims: Claims) -> Check:
     problems = [f"neither released nor stated as dropped: {listed(silent)}"] if silent else []
     problems += [f"stated as dropped but released: {listed(kept)}"] if kept else []
     problems += [f"stated as recoded but not released: {listed(stray)}"] if stray else []
+    in_order = [name for name in original.sources if name in dropped]
+    if claims.version >= _LISTED_IN_ORDER and dropped <= set(in_order) and list(claims.dropped_columns) != in_order:
+        problems.append("those stated as dropped are not in the order of the original")
     if len(dropped) < len(claims.dropped_columns) or not dropped <= {*original.sources, *original.names}:
         problems.append("those stated as dropped are not columns of the original, each once")
     said = "; ".join(problems) or f"every column of the original is accounted for ({len(dropped):,} dropped)"
@@ -239,31 +247,27 @@ def check_declared_roles(original: Columns, claims: Claims, declared: frozenset[
 
 
 def _check_kinds(original: Columns, claims: Claims, is_described: bool) -> Iterator[Check | Unchecked]:
-    """Whether ranges run over the original's own order; that of levels must be declared, or be a known one.
+    """Whether columns have the original's kinds and orders; an order must be declared, or be a known one.
 
-    An order may lack values that no released row has.
+    Ranges run along an order, promises are measured along it, and readers take cells by it. An order may lack values
+    that no released row has. Listed values of a column without an order must be declared ones, or occur.
     """
-    ranges = [
-        r for r in claims.recodings.values() if r.rule in (GENERALIZED, HIERARCHY, TYPICAL) and r.column in original
+    recoded = [
+        r
+        for r in claims.recodings.values()
+        if r.rule in (GENERALIZED, HIERARCHY, TYPICAL) and r.column in original and _says_order(r, original)
     ]
-    ranges = [r for r in ranges if r.kind is not Kind.CATEGORICAL]
-    stated = [(r.name, r.column, r.kind, r.domain) for r in ranges]
-    measured = {getattr(promise.guarantee, "sensitive", None) for promise in claims.promises}
+    stated = [(r.name, r.column, r.kind, r.domain) for r in recoded]
     stated += [
         (c.name, c.name, c.kind, c.domain)
         for c in claims.columns
-        if c.name in original
-        and c.name not in claims.recodings
-        and c.name in measured
-        and not c.kind is original.describe(c.name).kind is Kind.CATEGORICAL
-    ]  # what is promised of these is measured along their order
+        if c.name in original and c.name not in claims.recodings and original.feature(c.name) is None
+    ]
     wrong: list[str] = []
     unknown: list[str] = []
     for name, column, kind, domain in stated:
         own = original.describe(column)
-        is_same = kind is own.kind
-        if is_same and own.kind is Kind.ORDERED:
-            is_same = domain == own.domain or _runs_along(domain, own.domain)
+        is_same = kind is own.kind and _are_own(domain, own, original)
         is_declared = own.kind is Kind.ORDERED and not own.is_order_recognised
         if not is_same:
             (wrong if is_described or is_declared else unknown).append(name)
@@ -273,6 +277,30 @@ def _check_kinds(original: Columns, claims: Claims, is_described: bool) -> Itera
     if unknown:
         said = f"whether {listed(unknown)} have the kind and order that the manifest states, which were not declared"
         yield Unchecked("order", said, "describe the original in a project")
+
+
+def _says_order(recoding: ClaimedRecoding, original: Columns) -> bool:
+    """Whether a recoding is by an order, lists one, or should be by one: typical of numbers is the middle one.
+
+    Sets of values may be released of any column, and truth values have no middle.
+    """
+    if recoding.kind is not Kind.CATEGORICAL or recoding.domain:
+        return True
+    own = original.describe(recoding.column)
+    if recoding.rule != TYPICAL or own.kind not in (Kind.NUMERIC, Kind.DATE):
+        return False
+    values = original.coded(recoding.column).values
+    return not pa.types.is_boolean(values.type) and values.null_count < len(values)
+
+
+def _are_own(domain: Sequence[str] | None, own: Column, original: Columns) -> bool:
+    """Whether listed values are a column's own: in its order, or, where it has none, declared or occurring."""
+    if own.kind is Kind.ORDERED:
+        return domain == own.domain or _runs_along(domain, own.domain)
+    if not domain:
+        return True
+    texts = pc.cast(original.coded(own.name).values, pa.string()).to_pylist()
+    return set(domain) <= {*(own.domain or ()), *texts}
 
 
 def _runs_along(stated: Sequence[str] | None, own: Sequence[str] | None) -> bool:

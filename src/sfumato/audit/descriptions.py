@@ -1,0 +1,89 @@
+"""What a manifest says of released columns besides names and roles: texts that could say anything, and are compared.
+
+Kinds and orders are compared with the original's in :mod:`sfumato.audit.original.fidelity`, labels of statistics
+packages in :mod:`sfumato.audit.original.labels`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from sfumato.audit.checks import GIVE_ORIGINAL, Check, Unchecked, listed
+from sfumato.audit.claims import ClaimedColumn, Claims
+from sfumato.audit.reading.columns import Columns
+from sfumato.audit.reading.values import TYPICAL, meanings_beside
+from sfumato.schema import Kind, Role
+
+NAME = "descriptions"
+_SINCE = 3
+
+
+def check_described(released: Columns, claims: Claims) -> Iterator[Check]:
+    """Whether the manifest describes its columns as it says that they were made; the release alone is enough.
+
+    Cells that stand for several values are texts without an order, typical values are of the kind whose middle they
+    are, and a number of a bucket is nobody's role, kind or order. An order has all values that are released. A column
+    has the texts for missing cells that the manifest lists for the column that it came from.
+    """
+    if claims.version < _SINCE:
+        return
+    problems: list[str] = []
+    for column in claims.columns:
+        said = _problem(column, claims) or _lacking(column, released)
+        problems += [f"'{column.name}' {said}"] if said else []
+    shown = "; ".join(problems[:5]) + (f" and {len(problems) - 5:,} more" if len(problems) > 5 else "")
+    good = "kinds, orders and missing texts of released columns are those of how they were made"
+    yield Check(NAME, not problems, f"columns are described otherwise than made: {shown}" if problems else good)
+
+
+def _problem(column: ClaimedColumn, claims: Claims) -> str:
+    recoding = claims.recodings.get(column.name)
+    made = claims.perturbation.bucket if claims.perturbation is not None else None
+    if column.name == made and recoding is None:
+        is_plain = column.role is Role.OTHER and column.kind is Kind.CATEGORICAL and column.domain is None
+        return "" if is_plain and not column.missing else "numbers buckets, and has a role, kind, order or missing text"
+    if recoding is not None:
+        is_typical = recoding.rule == TYPICAL
+        kind, domain = (recoding.kind, recoding.domain) if is_typical else (Kind.CATEGORICAL, None)
+        if (column.kind, column.domain) != (kind, domain):
+            return "has another kind or order than its cells"
+    source = column.name if recoding is None else recoding.column
+    if column.missing is not None and column.missing != claims.missing_by_column.get(source):
+        return "has other texts for missing cells than the manifest lists"
+    return ""
+
+
+def _lacking(column: ClaimedColumn, released: Columns) -> str:
+    if column.kind is not Kind.ORDERED or column.domain is None or column.name not in released:
+        return ""
+    values = released.coded(column.name).values.drop_null()
+    known = set(meanings_beside(pa.array(column.domain, pa.string()), values.type))
+    lacks = not known.issuperset(meanings_beside(values, pa.string()))
+    return "has an order without some released values" if lacks else ""
+
+
+def check_units(original: Columns, claims: Claims) -> Iterator[Check]:
+    """Whether a stated unit is the one that the original has next to its numbers."""
+    stated = [column for column in claims.columns if column.unit]
+    wrong = []
+    for column in stated:
+        recoding = claims.recodings.get(column.name)
+        source = column.name if recoding is None else recoding.column
+        reading = original.describe(source).reading if source in original else None
+        if reading is None or reading.unit != column.unit:
+            wrong.append(column.name)
+    if stated:
+        said = f"are not the original's: {listed(wrong)}" if wrong else "are those that the original has"
+        yield Check("units", not wrong, f"units of numbers {said}")
+
+
+def described_without_original(claims: Claims) -> Iterator[Unchecked]:
+    """Name descriptions that only an original could confirm."""
+    units = [column.name for column in claims.columns if column.unit]
+    labels = [column.name for column in claims.columns if column.label is not None or column.value_labels]
+    said = [f"units of {listed(units)}"] if units else []
+    said += [f"labels of {listed(labels)}"] if labels else []
+    if said:
+        yield Unchecked("original", f"whether {' and '.join(said)} are the original's", GIVE_ORIGINAL)
