@@ -81,7 +81,9 @@ def _of_list(found, each, path, names, others):
     if found:
         yield path, "with the first one twice", [*found, copy.deepcopy(found[0])]
     if each == "text":
-        yield from ((path, f"with {text!r} added", [*found, text]) for text in [*names[:2], *others] if text not in found)
+        yield from (
+            (path, f"with {text!r} added", [*found, text]) for text in [*names[:2], *others] if text not in found
+        )
 
 
 def _of_record(found, chosen, form, path, names, others):

@@ -38,6 +38,12 @@ NOT_COVERED = frozenset({"persons"})
 """Exceptions that were looked at, and are about what no promise covers."""
 
 
+PUBLISHERS_WORD = (
+    "name and format of the original's file; name, settings and seed of the mechanism; numbers of hierarchy levels; "
+    "versions of programs"
+)
+"""Entries of a manifest that nothing is compared with. None of them is a promise."""
+
 GIVE_ORIGINAL = "give the original"
 DECLARE = "declare the roles of all columns"
 IN_MEMORY = "audit it in memory"

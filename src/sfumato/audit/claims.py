@@ -180,6 +180,8 @@ class Claims:
     """What was done to columns of the original right after they were read, by column."""
     escapes_formulas: bool = False
     """Whether cells that a spreadsheet program would run have an apostrophe in front."""
+    read_as: Mapping[str, str] = field(default_factory=dict)
+    """Formats in which texts of the original were read, by column."""
     unkeyed: frozenset[str] = frozenset()
     """Prepared columns whose cells rest on a secret that the audit was not given: they cannot be computed again."""
 
@@ -249,7 +251,13 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         perturbation=_perturbation(top.entry("perturbation")) if manifest.get("perturbation") is not None else None,
         escapes_formulas=is_keyed and output.data.get("escaped_formulas") is True,
         prepared=_prepared(source) if source and is_keyed and "prepared" in source.data else {},
+        read_as=_formats(source) if source and is_keyed and "read_as" in source.data else {},
     )
+
+
+def _formats(source: _Entry) -> dict[str, str]:
+    named = source.entry("read_as")
+    return {name: named.text(name) for name in named.data}
 
 
 def _commitment(source: _Entry) -> ClaimedCommitment | None:

@@ -16,26 +16,20 @@ from sfumato.audit.reading.columns import Columns
 from sfumato.audit.reading.values import TYPICAL, meanings_beside
 from sfumato.schema import Kind, Role
 
-NAME = "descriptions"
 _SINCE = 3
 
 
-def check_described(released: Columns, claims: Claims) -> Iterator[Check]:
-    """Whether the manifest describes its columns as it says that they were made; the release alone is enough.
+def described_otherwise(released: Columns, claims: Claims) -> list[str]:
+    """Say which columns the manifest describes otherwise than it says that they were made; needs the release alone.
 
     Cells that stand for several values are texts without an order, typical values are of the kind whose middle they
     are, and a number of a bucket is nobody's role, kind or order. An order has all values that are released. A column
     has the texts for missing cells that the manifest lists for the column that it came from.
     """
     if claims.version < _SINCE:
-        return
-    problems: list[str] = []
-    for column in claims.columns:
-        said = _problem(column, claims) or _lacking(column, released)
-        problems += [f"'{column.name}' {said}"] if said else []
-    shown = "; ".join(problems[:5]) + (f" and {len(problems) - 5:,} more" if len(problems) > 5 else "")
-    good = "kinds, orders and missing texts of released columns are those of how they were made"
-    yield Check(NAME, not problems, f"columns are described otherwise than made: {shown}" if problems else good)
+        return []
+    said = {column.name: _problem(column, claims) or _lacking(column, released) for column in claims.columns}
+    return [f"'{name}' {problem}" for name, problem in said.items() if problem]
 
 
 def _problem(column: ClaimedColumn, claims: Claims) -> str:
@@ -64,8 +58,16 @@ def _lacking(column: ClaimedColumn, released: Columns) -> str:
     return "has an order without some released values" if lacks else ""
 
 
-def check_units(original: Columns, claims: Claims) -> Iterator[Check]:
-    """Whether a stated unit is the one that the original has next to its numbers."""
+def check_read(original: Columns, claims: Claims) -> Iterator[Check]:
+    """Whether the original has the columns whose texts are said to be read in some format, and the stated units."""
+    strangers = [name for name in claims.read_as if name not in {*original.names, *original.sources}]
+    if claims.read_as:
+        said = f"for columns that the original lacks: {listed(strangers)}" if strangers else "for its columns"
+        yield Check("formats", not strangers, f"the manifest states formats of the original's texts {said}")
+    yield from _check_units(original, claims)
+
+
+def _check_units(original: Columns, claims: Claims) -> Iterator[Check]:
     stated = [column for column in claims.columns if column.unit]
     wrong = []
     for column in stated:

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from sfumato.audit.checks import GIVE_BOTH, GIVE_KEY, Check, Unchecked, agrees_in_three_digits, listed
 from sfumato.audit.claims import ClaimedCommitment, Claims, is_number, is_synthetic
+from sfumato.audit.descriptions import described_otherwise
 from sfumato.audit.levels.anonymity import anonymity_level, containment_level, sample_uniques
 from sfumato.audit.levels.buckets import largest_share, smallest_bucket
 from sfumato.audit.levels.diversity import distinct_level
@@ -444,7 +445,7 @@ def _check_names(in_any_order: bool, columns: Columns, claims: Claims) -> Check:
 
 
 def _check_kinds(columns: Columns, claims: Claims) -> Check:
-    """Whether columns stated to be numeric hold numbers; the other kinds put no limit on values."""
+    """Whether columns stated to be numeric hold numbers, and all are described as they were made."""
     wrong = []
     for claimed in claims.columns:
         if (
@@ -453,9 +454,8 @@ def _check_kinds(columns: Columns, claims: Claims) -> Check:
             and numbers_in(columns.coded(claimed.name).values)[1].any()
         ):
             wrong.append(claimed.name)
-    said = (
-        f"stated to be numeric, but not all values are numbers: {listed(wrong)}"
-        if wrong
-        else "numeric columns hold numbers"
-    )
-    return Check("kinds", not wrong, said)
+    problems = [f"stated to be numeric, but not all values are numbers: {listed(wrong)}"] if wrong else []
+    otherwise = described_otherwise(columns, claims)
+    more = f" and {len(otherwise) - 5:,} more" if len(otherwise) > 5 else ""
+    problems += [f"columns are described otherwise than made: {'; '.join(otherwise[:5])}{more}"] if otherwise else []
+    return Check("kinds", not problems, "; ".join(problems) or "numeric columns hold numbers")

@@ -33,7 +33,7 @@ from sfumato.audit.claims import (
     is_synthetic,
     read_claims,
 )
-from sfumato.audit.descriptions import check_described, described_without_original
+from sfumato.audit.descriptions import described_without_original
 from sfumato.audit.evidence import (
     check_commitment,
     check_counts,
@@ -168,11 +168,9 @@ def audit_release(
         released = _put_back(released, places)
         columns = Columns(released)
     found.extend(check_shape(released, columns, claims))
-    found.extend(check_described(columns, claims))
     found.extend(_check_bucket_rule(columns, claims))
     found.extend(check_prepared(columns, claims))
     found.append(_check_promises_exist(claims))
-    found.extend(_check_asked_and_promised(claims))
     described = _described(released, claims)
     beside = None
     if before is not None:
@@ -365,6 +363,8 @@ def _check_promises_exist(claims: Claims) -> Check:
     every = [promise.guarantee for promise in claims.promises]
     if any(own in every[:i] for i, own in enumerate(every)):
         passed, said = False, f"{said}, and one of them twice"
+    if alone := _asked_alone(claims):
+        passed, said = False, f"{said}, and not the levels that the mechanism was asked for: {', '.join(alone)}"
     if _is_synthetic(claims) and all(is_measurable(promise.guarantee) for promise in claims.promises):
         passed, said = False, f"{said}, and none about how its synthetic rows were drawn"
     return Check("promises", passed, f"the manifest promises {said}")
@@ -498,13 +498,10 @@ _ONLY_FOR_A_PROMISE = ("t", "beta", "delta", "alpha", "epsilon", "k_map", "delta
 """Settings that a mechanism has only where it promises what they are the level of."""
 
 
-def _check_asked_and_promised(claims: Claims) -> Iterator[Check]:
-    """Whether a level among the mechanism's settings is promised: readers could take a setting for a promise."""
+def _asked_alone(claims: Claims) -> list[str]:
+    """Levels among the mechanism's settings that are not promised: readers could take a setting for a promise."""
     given = [name for name in _ONLY_FOR_A_PROMISE if claims.parameters.get(name) is not None]
-    alone = [name for name in given if not any(hasattr(promise.guarantee, name) for promise in claims.promises)]
-    if given:
-        said = f"are not promised: {', '.join(alone)}" if alone else "are promised"
-        yield Check("levels asked for", not alone, f"levels that the mechanism was asked for {said}")
+    return [name for name in given if not any(hasattr(promise.guarantee, name) for promise in claims.promises)]
 
 
 def check_audited(promise: Promise, found: float) -> Check:

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.audit.checks import DECLARE, GIVE_BOTH, GIVE_KEY, GIVE_ORIGINAL, GIVE_POPULATION, IN_MEMORY
+from sfumato.audit.checks import (
+    DECLARE,
+    GIVE_BOTH,
+    GIVE_KEY,
+    GIVE_ORIGINAL,
+    GIVE_POPULATION,
+    IN_MEMORY,
+    PUBLISHERS_WORD,
+)
 from sfumato.cli.speaking import warn
 from sfumato.errors import CONFIRMED_EXCEPT, AuditFailedError, on_one_line
 from sfumato.report.guarantee_texts import guarantee_in_words
@@ -173,6 +181,7 @@ def show_checks(report: AuditReport) -> None:
         click.echo(on_one_line(f"{'ok  ' if check.passed else 'FAIL'} {check.message}"))
     for line in _exceptions(report):
         click.echo(line)
+    click.echo(f"not judged, the publisher's word: {PUBLISHERS_WORD}")
     click.echo(last_line(report))
 
 

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.audit.checks import Check, Unchecked, listed
-from sfumato.audit.claims import BUCKETED, FLIPPED, SYNTHETIC, ClaimedRecoding, Claims
-from sfumato.audit.descriptions import check_units
+from sfumato.audit.claims import BUCKETED, FLIPPED, SYNTHETIC, ClaimedColumn, ClaimedRecoding, Claims
+from sfumato.audit.descriptions import check_read
 from sfumato.audit.levels.buckets import check_buckets, check_sorted_buckets
 from sfumato.audit.original.assignment import BothBags, TooManyPairsError
 from sfumato.audit.original.cell_rules import CellRule, Codes, cell_rules, codes_of
@@ -20,7 +20,7 @@ from sfumato.audit.original.offered_rows import OfferedRows, offered_rows
 from sfumato.audit.original.typical import check_typical
 from sfumato.audit.reading.columns import Columns, Declared
 from sfumato.audit.reading.read_once import GeneralizedColumns
-from sfumato.audit.reading.values import GENERALIZED, HIERARCHY, TYPICAL, matching_ids
+from sfumato.audit.reading.values import GENERALIZED, HIERARCHY, TYPICAL, matching_ids, zero_one
 from sfumato.schema import WITHHELD, Column, Kind, Role
 from sfumato.table.binary import Feature
 
@@ -175,7 +175,7 @@ def check_description(original: Columns, claims: Claims, check_roles: Declared) 
     if declared:
         yield check_declared_roles(original, claims, declared)
     yield from _check_kinds(original, claims, check_roles is True)
-    yield from check_units(original, claims)
+    yield from check_read(original, claims)
 
 
 def _check_input(original: Columns, claims: Claims) -> Check:
@@ -258,10 +258,14 @@ def _check_kinds(original: Columns, claims: Claims, is_described: bool) -> Itera
         if r.rule in (GENERALIZED, HIERARCHY, TYPICAL) and r.column in original and _says_order(r, original)
     ]
     stated = [(r.name, r.column, r.kind, r.domain) for r in recoded]
+    measured = {getattr(promise.guarantee, "sensitive", None) for promise in claims.promises}
+    is_told = bool(stated) or any(
+        original.describe(name).kind is not Kind.CATEGORICAL for name in original.names if name in measured
+    )
     stated += [
         (c.name, c.name, c.kind, c.domain)
         for c in claims.columns
-        if c.name in original and c.name not in claims.recodings and original.feature(c.name) is None
+        if c.name in original and c.name not in claims.recodings and not _is_feature(c, original)
     ]
     wrong: list[str] = []
     unknown: list[str] = []
@@ -271,12 +275,21 @@ def _check_kinds(original: Columns, claims: Claims, is_described: bool) -> Itera
         is_declared = own.kind is Kind.ORDERED and not own.is_order_recognised
         if not is_same:
             (wrong if is_described or is_declared else unknown).append(name)
-    if len(stated) > len(unknown):
+    if wrong or (is_told and len(stated) > len(unknown)):
         said = f" are not those of the original: {listed(wrong)}" if wrong else " are those of the original"
         yield Check("order of cells", not wrong, f"kinds and orders that the manifest states{said}")
     if unknown:
         said = f"whether {listed(unknown)} have the kind and order that the manifest states, which were not declared"
         yield Unchecked("order", said, "describe the original in a project")
+
+
+def _is_feature(column: ClaimedColumn, original: Columns) -> bool:
+    """Whether a column is a 0/1 feature: these are without an order in every release, also where they are numbers."""
+    if original.feature(column.name) is not None:
+        return True
+    values = original.coded(column.name).values
+    is_plain = column.kind is Kind.CATEGORICAL and not column.domain and column.role.is_one_of([Role.QUASI_IDENTIFIER])
+    return is_plain and zero_one(values) is not None
 
 
 def _says_order(recoding: ClaimedRecoding, original: Columns) -> bool:
