@@ -18,7 +18,7 @@ EXCEPTIONS: Mapping[str, str] = {
     "promises": "a promise was not measured",
     "format": "the manifest is of an older version",
     "figures": "figures of the manifest were not recomputed",
-    "order": "the order of an ordered column was taken from the manifest",
+    "order": "the kind, order or listed values of a column were taken from the manifest",
     "formats": "the format of dates or numbers in the original was taken from the manifest",
     "cells": "cells of some columns were not compared with the original's",
     "row-order": "the rows are in an order that may tell more than they do",

@@ -473,6 +473,9 @@ def _domain(entry: _Entry) -> tuple[str, ...] | None:
 
 def _recoding(entry: _Entry, strict: bool) -> ClaimedRecoding:
     values = entry.texts("values") if "values" in entry.data else ()
+    if strict and len(set(values)) < len(values):
+        problem = f"{entry.place}.values in the manifest names a value twice"
+        raise ManifestRefusedError(problem)
     name, column, rule = entry.text("name"), entry.text("column"), entry.text("rule")
     kind = entry.one_of("kind", tuple(Kind)) if "kind" in entry.data else Kind.CATEGORICAL
     above, upto = entry.number("above"), entry.number("upto")

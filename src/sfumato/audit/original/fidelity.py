@@ -20,7 +20,15 @@ from sfumato.audit.original.offered_rows import OfferedRows, offered_rows
 from sfumato.audit.original.typical import check_typical
 from sfumato.audit.reading.columns import Columns, Declared
 from sfumato.audit.reading.read_once import GeneralizedColumns
-from sfumato.audit.reading.values import GENERALIZED, HIERARCHY, TYPICAL, matching_ids, zero_one
+from sfumato.audit.reading.values import (
+    GENERALIZED,
+    HIERARCHY,
+    ONE_OF,
+    TYPICAL,
+    matching_ids,
+    meanings_beside,
+    zero_one,
+)
 from sfumato.schema import WITHHELD, Column, Kind, Role
 from sfumato.table.binary import Feature
 
@@ -176,6 +184,7 @@ def check_description(original: Columns, claims: Claims, check_roles: Declared) 
         yield check_declared_roles(original, claims, declared)
     yield from _check_kinds(original, claims, check_roles is True)
     yield from check_read(original, claims)
+    yield from _listed_and_absent(original, claims)
 
 
 def _check_input(original: Columns, claims: Claims) -> Check:
@@ -280,6 +289,26 @@ def _check_kinds(original: Columns, claims: Claims, is_described: bool) -> Itera
         yield Check("order of cells", not wrong, f"kinds and orders that the manifest states{said}")
     if unknown:
         said = f"whether {listed(unknown)} have the kind and order that the manifest states, which were not declared"
+        yield Unchecked("order", said, "describe the original in a project")
+
+
+def _listed_and_absent(original: Columns, claims: Claims) -> Iterator[Unchecked]:
+    """Name features whose rule lists values that no row of the original has: such a text could say anything.
+
+    Somebody may have declared such a value before the table was made. Under differential privacy all lists are public.
+    """
+    if claims.perturbation is not None and claims.perturbation.kind == SYNTHETIC:
+        return
+    names = []
+    for recoding in claims.recodings.values():
+        if recoding.rule != ONE_OF or recoding.column not in original or original.feature(recoding.name) is not None:
+            continue
+        values = original.coded(recoding.column).values
+        known = set(meanings_beside(values, pa.string()))
+        if not known.issuperset(meanings_beside(pa.array(recoding.values, pa.string()), values.type)):
+            names.append(recoding.name)
+    if names:
+        said = f"values that {listed(names)} list and no row of the original has, which the manifest alone says"
         yield Unchecked("order", said, "describe the original in a project")
 
 

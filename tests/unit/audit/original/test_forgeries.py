@@ -185,7 +185,7 @@ FORGED = {
     "a setting that nobody promised": (
         lambda data: data["mechanism"]["parameters"].update(t=0.1),
         REFUSED,
-        "asked for are not promised: t",
+        "and not the levels that the mechanism was asked for: t",
     ),
     "a promise twice": (lambda data: data["guarantees"].append(data["guarantees"][0]), REFUSED, "one of them twice"),
     "a text among the figures": (
@@ -274,3 +274,27 @@ def test_the_middle_of_numbers_is_not_said_to_be_the_most_frequent(weighed, caps
 
     assert audit("--original", "d.csv", *weighed) in (REFUSED, EXCEPT)
     assert "(order): whether 'age'" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_feature_lists_no_value_that_nobody_has(weighed, capsys):
+    one = ["--identifiers", "id", "--target", "y", "--sensitive", "ill", "--quasi-identifiers", "age,sex,pay"]
+    one += ["--other", "weight"]
+    assert run(["release", "d.csv", "-m", "greedy-containment", "-k", "4", *one, "-o", "release.csv"]) == 0
+    assert audit("--original", "d.csv", *one, "--accept", "figures") == 0
+
+    def listing(text):
+        def change(data):
+            recoding = next(one for one in data["recodings"] if one["rule"] == "one-of")
+            recoding["values"].append(recoding["values"][0] if text is None else text)
+
+        return change
+
+    forged(listing("Ann Smith"))
+    capsys.readouterr()
+    assert audit("--original", "d.csv", *one, "--accept", "figures") == EXCEPT
+    out = capsys.readouterr().out
+    assert "list and no row of the original has" in out
+    assert "Ann Smith" not in out
+    forged(listing(None))
+    assert audit("--original", "d.csv", *one) == REFUSED
