@@ -1,6 +1,7 @@
 """A promise that counts rows is counted by persons too, where a column tells them apart."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,19 @@ import pyarrow as pa
 import pytest
 
 from sfumato.audit.checks import Check, Unchecked
-from sfumato.audit.levels.persons.row_promises import BY_PERSONS, NOT_OF_ROWS, by_persons, said_of_rows
+from sfumato.audit.claims import read_claims
+from sfumato.audit.kinds import NotToldError
+from sfumato.audit.levels.persons.row_promises import (
+    BY_PERSONS,
+    NOT_OF_ROWS,
+    by_persons,
+    said_of_rows,
+    share_of_one_person,
+)
 from sfumato.audit.original.assignment import BothBags, Pairs
 from sfumato.audit.original.cell_rules import CellRule
+from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.reading.columns import Columns
 from sfumato.audit.verify import audit_release
 from sfumato.cli.main import run
 from sfumato.errors import InvalidParameterError
@@ -183,6 +194,34 @@ def test_what_cannot_be_measured_is_an_exception_and_a_bound_that_is_enough_is_n
     assert (said.name, said.remedy) == ("persons", "audit it in memory")
     assert isinstance(held, Check)
     assert held.passed
+
+
+@pytest.mark.parametrize(("at_least", "is_enough"), [(3, True), (2, False)])
+def test_where_sorted_rows_do_not_tell_a_bound_may_be_enough(at_least, is_enough):
+    def level(guarantee):
+        problem = "rows are sorted"
+        raise NotToldError(problem, at_least)
+
+    said = said_of_rows(KAnonymity(3, ("a",)), "id", 2, level)
+
+    assert isinstance(said, Check if is_enough else Unchecked)
+    assert ("found at least 3" if is_enough else "was not measured: rows are sorted") in said.message
+
+
+def test_rows_that_only_one_person_has_are_as_telling_as_unique_ones():
+    """Four alike rows of a person are no unique pattern by rows, and one by persons."""
+    cells = visits(n_persons=40)
+    table = Table.from_arrow(cells, schema())
+    release = make_release(Table.from_arrow(cells, schema(Role.IDENTIFIER)), build_mechanism("anatomy", {"l": 2}))
+    claims = replace(read_claims(release.manifest.to_dict()), perturbation=None)
+    released = Columns(release.table)
+    beside = Beside(released, Columns(table), claims)
+    by_values = {}
+    for person, age, town in zip(*(cells.column(n).to_pylist() for n in ("patient", "age", "town")), strict=True):
+        by_values.setdefault((age, town), []).append(person)
+    expected = sum(len(own) for own in by_values.values() if len(set(own)) == 1) / len(cells)
+
+    assert share_of_one_person(("age", "town"), beside, "patient") == expected > 0
 
 
 # The commands, in memory and out of core.
