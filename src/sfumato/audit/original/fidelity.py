@@ -280,7 +280,8 @@ def _check_kinds(original: Columns, claims: Claims, is_described: bool) -> Itera
     unknown: list[str] = []
     for name, column, kind, domain in stated:
         own = original.describe(column)
-        is_same = kind is own.kind and _are_own(domain, own, original)
+        says_less = not domain and own.is_order_recognised and name not in measured and name not in claims.recodings
+        is_same = kind is own.kind and (says_less or _are_own(domain, own, original))
         is_declared = own.kind is Kind.ORDERED and not own.is_order_recognised
         if not is_same:
             (wrong if is_described or is_declared else unknown).append(name)
