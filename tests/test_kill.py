@@ -24,7 +24,7 @@ GREEDY = ["--target", "readmitted", "-m", "greedy-containment", "-p", "on_infeas
 # A number in the line lets the child kill itself just before that call, of those that change names or reach the disk.
 NURSERY = """
 import os, signal, sys
-import sfumato.cli.release, sfumato.cli.summary, sfumato.publishing.publish, sfumato.table.roles
+import sfumato.cli.making.release, sfumato.cli.speaking.summary, sfumato.publishing.publish, sfumato.table.roles
 import sfumato.mechanisms.registry, sfumato.report.in_short
 from sfumato.cli.main import run
 

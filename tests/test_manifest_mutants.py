@@ -26,6 +26,8 @@ HARMLESS = {
     r"recodings\.\d+\.levels.*": "the publisher's word, which the audit says that it is",
     r"(evidence|guarantees)\S* left out": "less is said",
     r"(output\.columns\.\d+\.(unit|missing)|recodings\.\d+\.domain\.\d+) left out": "less is said, of nothing measured",
+    r"output\.columns\.\d+\.domain left out": "less is said, of nothing measured",
+    r"perturbation\.max_copied_fraction (left out|= 1\.0)": "less is said, or a limit that every table keeps",
     r"guarantees turned round": "the same is said",
     r"perturbation\.slices\.\d+ turned round": "the same is said",
     r"recodings\.\d+ left out": "cells that were recoded to themselves are unchanged cells",
@@ -64,6 +66,7 @@ def audited(path, manifest):
     [
         ["-m", "mondrian", "-k", "5", "-p", "l=2"],
         ["-m", "mondrian", "-k", "5", "--cells", "values"],
+        ["-m", "mondrian", "-k", "5", "--cells", "draws", "--max-copies", "0.9"],
         ["-m", "global-recoding", "-k", "5", "-p", "max_suppressed_fraction=0.2"],
         ["-m", "anatomy", "-p", "l=2"],
         ["-m", "slicing", "-k", "4", "-p", "l=2"],

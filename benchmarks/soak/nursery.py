@@ -18,10 +18,11 @@ from benchmarks.soak.processes import ROOT, environment
 # At a line it forks a child that runs a command and tells its id, at the next it waits for it and tells how it ended.
 _PROGRAM = """
 import contextlib, json, os, resource, sys
-import sfumato.cli.release, sfumato.cli.summary, sfumato.cli.report, sfumato.cli.hierarchy, sfumato.cli.init
-import sfumato.cli.plot, sfumato.cli.audit, sfumato.cli.compare, sfumato.publishing.publish, sfumato.table.roles
+import sfumato.cli.making.release, sfumato.cli.speaking.summary, sfumato.cli.afterwards.report
+import sfumato.cli.making.hierarchy, sfumato.cli.making.init, sfumato.cli.afterwards.plot
+import sfumato.cli.afterwards.audit, sfumato.cli.making.compare, sfumato.publishing.publish, sfumato.table.roles
 import sfumato.mechanisms.registry, sfumato.report.render, sfumato.counting.engine
-import sfumato.publishing.out_of_core.release, sfumato.cli.homes
+import sfumato.publishing.out_of_core.release, sfumato.cli.options.homes
 from sfumato.cli.main import main
 
 for name in sfumato.mechanisms.registry.registered_mechanisms():

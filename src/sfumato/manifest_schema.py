@@ -179,7 +179,7 @@ _RISK = record(
     },
 )
 _UTILITY_SINCE_3 = record({}, {**_UTILITY["properties"], "suppression_limit_counts": TEXT})
-_RISK_SINCE_3 = record({}, {**_RISK["properties"], "unique_row_fraction": NUMBER})
+_RISK_SINCE_3 = record({}, {**_RISK["properties"], "unique_row_fraction": NUMBER, "copied_row_fraction": NUMBER})
 _SEARCH = record(
     {},
     {
@@ -271,20 +271,12 @@ _SPENDING = record(
         "epsilon": NUMBER,
     }
 )
-_PERTURBATION = {
-    "oneOf": [
-        {"type": "null"},
-        record({"kind": exactly("flipped"), "n_cells_changed": COUNT}),
-        record(
-            {
-                "kind": exactly("synthetic"),
-                "threshold": NUMBER,
-                "budget": list_of(_SPENDING),
-            }
-        ),
-        record({"kind": exactly("bucketed"), "bucket": TEXT, "slices": list_of(_TEXTS)}),
-    ]
-}
+_FLIPPED = record({"kind": exactly("flipped"), "n_cells_changed": COUNT})
+_SYNTHETIC = record({"kind": exactly("synthetic"), "threshold": NUMBER, "budget": list_of(_SPENDING)})
+_MOVED = {"kind": exactly("bucketed"), "bucket": TEXT, "slices": list_of(_TEXTS)}
+_PERTURBATION_OF_2 = {"oneOf": [{"type": "null"}, _FLIPPED, _SYNTHETIC, record(_MOVED)]}
+_BUCKETED = record(_MOVED, {"max_copied_fraction": NUMBER})
+_PERTURBATION = {"oneOf": [{"type": "null"}, _FLIPPED, _SYNTHETIC, _BUCKETED]}
 _VERSION = {"type": "string", "pattern": "^[0-9A-Za-z.+!_-]{1,40}$"}
 _PACKAGES = (
     *("python", "zlib", "sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "xlsxwriter", "duckdb", "narwhals"),
@@ -358,7 +350,7 @@ def _entries(version: int) -> Form:
                 "guarantees": {},  # see _schema_with: of every guarantee that is known
                 "evidence": _EVIDENCE if is_keyed else _EVIDENCE_OF_2,
                 "versions": record({}, dict.fromkeys(_PACKAGES, _VERSION)),
-                "perturbation": _PERTURBATION,
+                "perturbation": _PERTURBATION if is_keyed else _PERTURBATION_OF_2,
                 "digest": _HASH,
             }
         ),

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.cli import hierarchy as hierarchy_command
+from sfumato.cli.making import hierarchy as hierarchy_command
 from sfumato.mechanisms.hierarchies import automatic
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.project.describe import describe_to_project

@@ -52,7 +52,7 @@ def modules_after(code: str) -> set[str]:
     return set(json.loads(done.stdout))
 
 
-@pytest.mark.parametrize("code", ["import sfumato.web.server", "import sfumato.cli.serve", SERVED])
+@pytest.mark.parametrize("code", ["import sfumato.web.server", "import sfumato.cli.making.serve", SERVED])
 def test_server_loads_no_heavy_library(code):
     assert not modules_after(code) & HEAVY
 

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.cli import serve as serve_command
 from sfumato.cli.main import run
+from sfumato.cli.making import serve as serve_command
 from sfumato.errors import InputError, InvalidParameterError, OutputError
 from sfumato.private_folders import remove_leftovers
 from sfumato.web.server import FOLDER_PURPOSE, listening, private_folder, tls_context, without_text

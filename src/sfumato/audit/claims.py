@@ -93,6 +93,7 @@ class ClaimedPerturbation:
     threshold: int | None = None
     bucket: str | None = None
     slices: tuple[tuple[str, ...], ...] = ()
+    max_copied_fraction: float | None = None
 
     @property
     def moved(self) -> frozenset[str | None]:
@@ -529,7 +530,9 @@ def _perturbation(entry: _Entry) -> ClaimedPerturbation:
     if kind == FLIPPED:
         return ClaimedPerturbation(kind, entry.count("n_cells_changed"))
     if kind == BUCKETED:
-        return ClaimedPerturbation(kind, bucket=entry.text("bucket"), slices=entry.lists_of_texts("slices"))
+        limit = entry.number("max_copied_fraction") if "max_copied_fraction" in entry.data else None
+        slices = entry.lists_of_texts("slices")
+        return ClaimedPerturbation(kind, bucket=entry.text("bucket"), slices=slices, max_copied_fraction=limit)
     threshold = entry.count("threshold") if "threshold" in entry.data else None
     budget = tuple(_spending(part) for part in entry.entries("budget"))
     return ClaimedPerturbation(kind, budget=budget, threshold=threshold)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.audit.checks import GIVE_BOTH, GIVE_KEY, Check, Unchecked, agrees_in_three_digits, listed
-from sfumato.audit.claims import ClaimedCommitment, Claims, is_number, is_synthetic
+from sfumato.audit.claims import BUCKETED, ClaimedCommitment, Claims, is_number, is_synthetic
 from sfumato.audit.descriptions import described_otherwise
 from sfumato.audit.levels.anonymity import anonymity_level, containment_level, sample_uniques
 from sfumato.audit.levels.buckets import largest_share, smallest_bucket
@@ -79,6 +79,7 @@ def _bucket(claims: Claims) -> str:
     return claims.perturbation.bucket
 
 
+COPIED_ROWS = "copied_row_fraction"
 UNIQUE_ROWS = "unique_row_fraction"
 """Risk over all released columns, which are more than those that are counted together where rows are not in memory."""
 MEASURED: Mapping[str, Callable[[Columns, Claims], float]] = {
@@ -189,6 +190,8 @@ def taken_on_trust(claims: Claims, has_original: bool) -> Iterator[Unchecked]:
     """Name the figures that the publisher states and no check computes again."""
     known = {*MEASURED, *SAMPLE_SIZES, ALL_ROWS, *COUNTED_ANEW, "suppressed_fraction"}
     known |= {"global_certainty_penalty"} if has_original and _is_penalty_measured(claims) else set()
+    is_counted = claims.perturbation is None or claims.perturbation.kind == BUCKETED  # other rows are nobody's copies
+    known |= {COPIED_ROWS} if has_original and is_counted else set()
     parts = (claims.stated_utility, claims.stated_risk)
     names = [
         name for part in parts for name, value in part.items() if name not in known and not _is_known_text(name, value)

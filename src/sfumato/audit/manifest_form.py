@@ -75,12 +75,13 @@ _RECODINGS = Kinds(
 
 _RECODINGS_OF_2 = replace(_RECODINGS, own={rule: form for rule, form in _RECODINGS.own.items() if rule != "typical"})
 
-_PERTURBATION = Kinds(
+_MOVED: Mapping[str, Any] = {"bucket": "text", "slices": [["text"]]}
+_PERTURBATION_OF_2 = Kinds(
     "kind",
     {},
     {
         "flipped": {"n_cells_changed": "count"},
-        "bucketed": {"bucket": "text", "slices": [["text"]]},
+        "bucketed": _MOVED,
         "synthetic": {
             "threshold": "number",
             "budget": [
@@ -98,6 +99,8 @@ _PERTURBATION = Kinds(
     {},
     or_null=True,
 )
+_DRAWN = {**_MOVED, "max_copied_fraction?": "number"}
+_PERTURBATION = replace(_PERTURBATION_OF_2, own={**_PERTURBATION_OF_2.own, "bucketed": _DRAWN})
 
 _PLAN = {
     "bands": "count",
@@ -249,7 +252,7 @@ _DISCLOSURE = {
 }
 _SINCE_3 = {
     "utility?": {**_EVIDENCE["utility?"], "suppression_limit_counts?": "text"},
-    "risk?": {**_EVIDENCE["risk?"], "unique_row_fraction?": "number"},
+    "risk?": {**_EVIDENCE["risk?"], "unique_row_fraction?": "number", "copied_row_fraction?": "number"},
     "disclosure?": _DISCLOSURE,
 }
 
@@ -312,7 +315,7 @@ def _form(version: int) -> dict[str, Any]:
         "guarantees": [_GUARANTEES],
         "evidence": evidence,
         "versions": _each(_PACKAGES, "release"),
-        "perturbation": _PERTURBATION,
+        "perturbation": _PERTURBATION if is_keyed else _PERTURBATION_OF_2,
         "digest": "hash",
     }
 

@@ -74,7 +74,7 @@ from sfumato.audit.reading.formulas import without_apostrophes
 from sfumato.audit.reading.row_order import check_row_order, is_sorted, kept_as_read
 from sfumato.audit.reading.spelling import check_spelling
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import ROUNDING
+from sfumato.guarantees import ROUNDING, BucketDiversity, Guarantee
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.weighted import OpenColumn
 
@@ -501,7 +501,16 @@ _ONLY_FOR_A_PROMISE = ("t", "beta", "delta", "alpha", "epsilon", "k_map", "delta
 def _asked_alone(claims: Claims) -> list[str]:
     """Levels among the mechanism's settings that are not promised: readers could take a setting for a promise."""
     given = [name for name in _ONLY_FOR_A_PROMISE if claims.parameters.get(name) is not None]
-    return [name for name in given if not any(hasattr(promise.guarantee, name) for promise in claims.promises)]
+    return [
+        name for name in given if not any(_is_level_of(promise.guarantee, name, claims) for promise in claims.promises)
+    ]
+
+
+def _is_level_of(guarantee: Guarantee, name: str, claims: Claims) -> bool:
+    """Whether a setting is the level of a promise; in buckets a largest share of α is a diversity of 1/α."""
+    if isinstance(guarantee, BucketDiversity) and name == "alpha" and is_number(claims.parameters[name]):
+        return bool(guarantee.l * claims.parameters[name] >= 1 - ROUNDING)
+    return hasattr(guarantee, name)
 
 
 def check_audited(promise: Promise, found: float) -> Check:

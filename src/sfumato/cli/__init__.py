@@ -1,1 +1,1 @@
-"""The command line: one module per command, no algorithm."""
+"""The command line: it starts here, and a command is a module of :mod:`making` or :mod:`afterwards`; no algorithm."""

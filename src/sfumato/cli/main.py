@@ -36,6 +36,7 @@ FLAGS = {
     "init": "sfumato init DATA",
     "ledger": "to release without it: --ledger off",
     "ledger_repair": "--ledger repair",
+    "max_copies": "--max-copies SHARE",
     "mechanism": "-m; 'sfumato mechanisms' lists them",
     "memory": "--memory",
     "n_folds": "--folds",
@@ -64,6 +65,7 @@ FLAGS = {
     "timeout": "--timeout",
     "unknown_values": "--unknown generalize",
     "update": "sfumato init --update",
+    "value": "-p {name}=VALUE",
 }
 """By the name that a parameter has in Python, see :class:`sfumato.errors.SfumatoError`.
 
@@ -109,11 +111,7 @@ def in_flag_words(error: SfumatoError) -> str:
     return f"{text} ({', '.join(flags)})" if error.hint and flags else text
 
 
-COMMANDS = {
-    "apply": "Bring new rows, such as a test set, into the form of a release.",
-    "attack": "Play the attacker: who is re-identified, what is inferred, with which columns.",
-    "audit": "Re-check a release against its manifest, or profile the risk of any table.",
-    "audit-key": "Write the key of one release, for its auditor.",
+_MAKING = {
     "collaborate": "Choose features with other parties; no party shows its rows.",
     "compare": "Try every mechanism on a table, show utility against risk, and recommend one release.",
     "demo": "Take a built-in hospital table from roles to an audited release.",
@@ -121,14 +119,21 @@ COMMANDS = {
     "init": "Describe a table in a project file, with guessed roles and the reasons.",
     "ledger": "Look at what a project has released, add an earlier release, or forget one.",
     "mechanisms": "List the mechanisms, what they promise and their parameters.",
-    "metadata": "Describe a release for catalogues and people: Croissant, DCAT-AP, a data dictionary.",
-    "plot": "Draw the evidence in a release's manifest.",
     "release": "Make a release, audit it, and write it with its manifest.",
-    "report": "Write a report of a release as one HTML file.",
     "reproduce": "Recompute a paper's tables from public data, next to the printed ones.",
     "serve": "Open the page: all steps from a table to an audited release, in a local browser.",
+}
+_AFTERWARDS = {
+    "apply": "Bring new rows, such as a test set, into the form of a release.",
+    "attack": "Play the attacker: who is re-identified, what is inferred, with which columns.",
+    "audit": "Re-check a release against its manifest, or profile the risk of any table.",
+    "audit-key": "Write the key of one release, for its auditor.",
+    "metadata": "Describe a release for catalogues and people: Croissant, DCAT-AP, a data dictionary.",
+    "plot": "Draw the evidence in a release's manifest.",
+    "report": "Write a report of a release as one HTML file.",
     "sign": "Sign a manifest, so that recipients can see whose release it is.",
 }
+COMMANDS = dict(sorted({**_MAKING, **_AFTERWARDS}.items()))
 
 EXIT_CODES = """\b
 Exit codes: 0 fine, 1 a bug in sfumato, 2 wrong usage, 3 bad input or output path,
@@ -150,7 +155,8 @@ class LazyGroup(click.Group):
         """Import a command when it is really called."""
         if name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"sfumato.cli.{name.replace('-', '_')}").command
+        folder = "making" if name in _MAKING else "afterwards"
+        command: click.Command = importlib.import_module(f"sfumato.cli.{folder}.{name.replace('-', '_')}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -21,9 +21,10 @@ from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.evaluation.encoding import values_as_cells
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release
+from sfumato.mechanisms.drop_in.form import in_asked_form
+from sfumato.mechanisms.drop_in.typical import TYPICAL
 from sfumato.mechanisms.new_rows import in_form_of
 from sfumato.mechanisms.tree.targets import MOST_CLASSES
-from sfumato.mechanisms.typical import TYPICAL, in_values
 from sfumato.publishing.new_rows import zero_one
 from sfumato.schema import WITHHELD, Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
@@ -183,12 +184,13 @@ def treated(mechanism: Mechanism | RecodingMechanism | None, train: AnyTable, te
     """
     if mechanism is None:
         return _as_they_are(train, test)
+    asked: Any = mechanism
     own: Any = copy(mechanism)
     if hasattr(own, "for_table"):
         own = own.for_table(train)
     own = repeatable(own)
-    if getattr(mechanism, "cells", "ranges") == "values":
-        return _released(in_values(train, own.release(train)), train, test)
+    if getattr(asked, "cells", "ranges") != "ranges":
+        return _released(in_asked_form(asked, train, own.release(train)), train, test)
     if hasattr(own, "recode"):
         return _recoded(own.recode(train), _as_table(train), _as_table(test))
     return _released(own.release(train), train, test)

@@ -39,8 +39,10 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.population import Population
     from sfumato.table.preparing.keyed import PreparationKeys
 
-Cells = Literal["ranges", "values"]
-"""What a release shows of a class: ranges, sets and labels, or one value of the original's type in each column."""
+Cells = Literal["ranges", "values", "draws"]
+"""What a release shows of a class: ranges, sets and labels; a typical value a column; its own values, dealt anew."""
+MOST_COPIES = 0.3
+"""Largest share of drawn rows that may equal an original row which is the only one of its kind, if nobody says."""
 
 _ROWS_A_SECOND = 5_000
 _MOST_SECONDS = 10
@@ -176,6 +178,14 @@ class Release:
         return replace(self, manifest=replace(self.manifest, **changes))
 
 
+def _checked_copies(limit: object, cells: Cells) -> float:
+    is_share = isinstance(limit, int | float) and not isinstance(limit, bool) and 0 <= limit <= 1
+    if cells != "draws" or not isinstance(limit, int | float) or not is_share:
+        problem = f"got {limit!r}" if cells == "draws" else f"got {limit!r} for cells that are {cells}"
+        raise InvalidParameterError("max_copies", problem, allowed="a share from 0 to 1, for cells that are draws")
+    return float(limit)
+
+
 class Needs(StrEnum):
     """What a mechanism must be given of the rows to find a release.
 
@@ -303,9 +313,11 @@ class Mechanism(ABC):
     population : Population or None
         That table.
     takes_cells : bool
-        Whether its releases can have typical values instead of ranges, sets and labels, see :meth:`with_cells`.
+        Whether its releases can have the original's values instead of ranges, sets and labels, see :meth:`with_cells`.
     cells : str
-        Which of the two they have.
+        Which of these they have.
+    max_copies : float
+        Limit of copies among drawn rows.
     parameter_specs : mapping of str to ParameterSpec
         Help and limits of every parameter of the constructor, in the order in which they are shown.
     """
@@ -322,6 +334,7 @@ class Mechanism(ABC):
     population: Population | None = None
     takes_cells: ClassVar[bool] = False
     cells: Cells = "ranges"
+    max_copies: float = MOST_COPIES
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {}
 
     @abstractmethod
@@ -383,24 +396,35 @@ class Mechanism(ABC):
         own.population = population
         return own
 
-    def with_cells(self, cells: str) -> Self:
-        """Give the same mechanism, whose releases have cells of this form: ``"ranges"`` or ``"values"``.
+    def with_cells(self, cells: str | None, max_copies: float | None = None) -> Self:
+        """Give the same mechanism, whose releases have cells of this form.
+
+        Parameters
+        ----------
+        cells : {"ranges", "values", "draws"} or None
+            ``None``: as they are.
+        max_copies : float or None
+            For draws: the largest share of released rows that may equal, on all quasi-identifiers, an original row
+            that is the only one of its kind.
 
         Raises
         ------
         InvalidParameterError
             If there is no such form, or this mechanism does not coarsen values.
         """
-        if cells not in get_args(Cells):
-            raise InvalidParameterError("cells", f"got {cells!r}", allowed=f"one of {', '.join(get_args(Cells))}")
-        if cells == self.cells:
+        asked = self.cells if cells is None else cells
+        if asked == self.cells and max_copies is None:
             return self
-        if not self.takes_cells:
+        form = next((known for known in get_args(Cells) if known == asked), None)
+        if form is None:
+            raise InvalidParameterError("cells", f"got {cells!r}", allowed=f"one of {', '.join(get_args(Cells))}")
+        own = copy.copy(self)
+        own.cells = form
+        own.max_copies = self.max_copies if max_copies is None else _checked_copies(max_copies, form)
+        if form != self.cells and not self.takes_cells:
             problem = f"got {cells} with {name_of(self)}, which does not make classes of rows by coarsening values"
             able = "auto, mondrian, mdav, error-risk-tree, global-recoding, gain-recoding or local-recoding"
             raise InvalidParameterError("cells", problem, allowed=f"{cells} with {able}", remedy=("mechanism",))
-        own = copy.copy(self)
-        own.cells = "values" if cells == "values" else "ranges"
         return own
 
     def why_rows_count(self) -> str:

@@ -13,10 +13,11 @@ from sfumato.atomic import check_writable, explained_writing, write_atomically
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InputError, OutputError
 from sfumato.manifest import AnyTable
-from sfumato.project.edit import ProjectChanges, edit_project
+from sfumato.project.edit import ProjectChanges, edit_project, toml_value
 from sfumato.project.file import Project, load_project, toml_text
 from sfumato.schema import PROJECT_NAME, Column, Kind, Role
 from sfumato.table.binary import BinaryTable
+from sfumato.table.births import released_as_ages
 from sfumato.table.coding import Source
 from sfumato.table.io.databases.address import is_address
 from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, check_formats, named_database, read_table
@@ -56,6 +57,8 @@ def describe_data(
 ) -> Described:
     """Read a data file and write down what its columns seem to be, for a project file in ``folder``.
 
+    Dates of birth are written down as ages, see :mod:`sfumato.table.births`.
+
     Parameters
     ----------
     data : path
@@ -68,7 +71,7 @@ def describe_data(
         raise InputError(problem, path="-", hint="save the data to a file first")
     table = read_table(data, options=replace(options, mixed_as_text=True))
     check_formats(options, table.coded_part.schema.names(), str(data))
-    guesses = tuple(describe_columns(table, overrides=roles))
+    guesses = tuple(released_as_ages(table, describe_columns(table, overrides=roles)))
     if table.source is None:
         raise AssertionError
     name, options = _named(data, folder, options)
@@ -296,7 +299,8 @@ def project_text(
     for guess in guesses:
         column = guess.column
         reason = " ".join(f"{guess.reason}{_doubt(column)}".split())
-        entry = f"{{ role = {toml_text(column.role)}, kind = {toml_text(column.kind)}{_format_entry(column)} }}"
+        told = f"role = {toml_text(column.role)}, kind = {toml_text(column.kind)}{_format_entry(column)}"
+        entry = f"{{ {told}{_prepare_entry(guess)} }}"
         lines.append(f"{toml_text(column.name)} = {entry}  # {reason}")
     return "\n".join(lines) + "\n" + _RELEASE_SECTION
 
@@ -310,6 +314,10 @@ def _doubt(column: Column) -> str:
 def _format_entry(column: Column) -> str:
     """Say how the texts of a column are read, so that nobody has to guess it again."""
     return "".join(f", {key} = {toml_text(text)}" for key, text in _format_of(column).items())
+
+
+def _prepare_entry(guess: ColumnGuess) -> str:
+    return f", prepare = {toml_value(dict(guess.prepare))}" if guess.prepare else ""
 
 
 def _format_of(column: Column) -> dict[str, str]:

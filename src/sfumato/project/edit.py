@@ -16,7 +16,7 @@ from typing import Any
 from sfumato.atomic import explained_writing, write_atomically
 from sfumato.errors import InputError, InvalidParameterError, SchemaError
 from sfumato.project.file import Project, parse_toml, project_bytes, project_of, toml_text
-from sfumato.schema import Column, Kind, Role, Schema
+from sfumato.schema import WITHHELD, Column, Kind, Role, Schema
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class ProjectChanges:
     ----------
     roles : mapping of str to Role
         By column. A column that the file does not list is added. It then needs a kind as well, for without one it
-        would become categorical.
+        would become categorical. Ages are no longer taken of one that is no longer released.
     kinds : mapping of str to Kind
         By column.
     hierarchies : mapping of str to (str or None)
@@ -331,6 +331,8 @@ def _column_assignments(content: Mapping[str, Any], changes: ProjectChanges) -> 
             entry["confirmed"] = True
         elif name in changes.confirmed:
             entry.pop("confirmed", None)
+        if name in roles and roles[name] in WITHHELD and "age_at" in entry.get("prepare", {}):
+            del entry["prepare"]  # of a column that is no longer released
         if name not in listed and not {"role", "kind"} <= entry.keys():
             problem = "is not listed in the project file yet: give both its role and its kind"
             raise SchemaError(problem, column=name)

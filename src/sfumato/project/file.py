@@ -80,6 +80,7 @@ _RELEASE_KEYS = {
     "keep_order": bool,
     "escape_formulas": bool,
     "cells": str,
+    "max_copies": float,
 }
 _COLUMNS_NAMED = 10
 _COMPARE_KEYS = {"weights": list, "classifiers": list, "also": list, "grid": dict}
@@ -104,7 +105,9 @@ class Project:
     keep_order : bool
         Whether released rows stay in the order of the data, which tells what the rows do not.
     cells : str or None
-        Form of the released cells, ``"ranges"`` or ``"values"``; ``None``: what the mechanism makes.
+        Form of the released cells, ``"ranges"``, ``"values"`` or ``"draws"``; ``None``: what the mechanism makes.
+    max_copies : float or None
+        Limit of copies of original rows among drawn ones.
     compare : mapping
         ``weights`` (of utility, privacy and size), ``classifiers`` and ``grid`` (by mechanism its parameters, each a
         value or a list of values) of a comparison, as far as they are given.
@@ -132,6 +135,7 @@ class Project:
     preparations: tuple[Preparation, ...] = ()
     escape_formulas: bool = False
     cells: str | None = None
+    max_copies: float | None = None
     is_reused: bool = False
     data_address: str | None = None
 
@@ -313,6 +317,7 @@ def project_of(path: Path, raw: bytes, content: Mapping[str, Any]) -> Project:
         escape_formulas=release.get("escape_formulas", False),
         compare=_comparison(path, content.get("compare", {})),
         cells=release.get("cells"),
+        max_copies=release.get("max_copies"),
     )
 
 

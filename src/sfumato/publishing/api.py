@@ -37,6 +37,7 @@ def release(
     prepare: Mapping[str, Any] | None = None,
     escape_formulas: bool = False,
     cells: str | None = None,
+    max_copies: float | None = None,
     progress: Progress | None = None,
     **parameters: Any,
 ) -> Release:
@@ -74,10 +75,14 @@ def release(
         columns. Pseudonyms and shifts of dates rest on a secret that is drawn for this release and kept by nobody.
     escape_formulas : bool
         Write texts that a spreadsheet program would run with an apostrophe in front, into CSV and TSV files.
-    cells : {"ranges", "values"}, optional
+    cells : {"ranges", "values", "draws"}, optional
         ``"values"``: every quasi-identifying cell is one value that is typical of its class (median, most frequent
-        value), in the column's own type, so that any library can train on the release. By default ranges, sets and
-        labels, unless the mechanism makes values by itself.
+        value), in the column's own type, so that any library can train on the release. ``"draws"``: the values of each
+        class, dealt out to its rows anew; a column ``bucket`` names the class. By default ranges, sets and labels,
+        unless the mechanism makes values by itself.
+    max_copies : float, optional
+        For draws: the largest share of released rows that may equal, on all quasi-identifiers, an original row that is
+        the only one of its kind.
     progress : callable, optional
         Called as ``progress(done, total, what)``.
     parameters
@@ -110,7 +115,7 @@ def release(
     [('sex', 'quasi-identifier'), ('smokes', 'quasi-identifier')]
     """
     built = _mechanism(mechanism, k, parameters)
-    built = built if cells is None else built.with_cells(cells)
+    built = built if cells is None and max_copies is None else built.with_cells(cells, max_copies)
     if population is not None:
         from sfumato.mechanisms.population import Population  # takes learners with it
 

@@ -50,7 +50,7 @@ def mechanism_of_project(project: Project) -> tuple[str, dict[str, Any]]:
 def built_for(project: Project) -> Mechanism:
     """Build a project's mechanism, with cells of the form that the project asks for."""
     built = build_mechanism(*mechanism_of_project(project))
-    return built if project.cells is None else built.with_cells(project.cells)
+    return built.with_cells(project.cells, project.max_copies)
 
 
 def release_project(
@@ -177,6 +177,8 @@ def _settings_of(project: Project, mechanism: Any) -> bytes:
     }
     if mechanism.cells != type(mechanism).cells:  # numbers of releases in their usual form stay as they were
         described["cells"] = mechanism.cells
+    if mechanism.max_copies != type(mechanism).max_copies:
+        described["max_copies"] = mechanism.max_copies
     earlier = getattr(mechanism, "earlier", None)
     described |= {"earlier": earlier.digest} if earlier is not None else {}
     levels = getattr(mechanism, "fixed_levels", None)

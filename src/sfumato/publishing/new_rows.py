@@ -24,9 +24,9 @@ from sfumato.audit.reading.values import evaluate as evaluate_rule
 from sfumato.errors import InputError, InvalidParameterError, ManifestError, OutputError, SchemaError
 from sfumato.manifest import AnyTable, Manifest, manifest_digest
 from sfumato.mechanisms.base import Mechanism, Release
+from sfumato.mechanisms.drop_in.typical import TYPICAL
 from sfumato.mechanisms.hierarchies.hierarchy import ROOT
 from sfumato.mechanisms.new_rows import RecodingTransformer, in_form_of
-from sfumato.mechanisms.typical import TYPICAL
 from sfumato.progress import Progress
 from sfumato.project.keys import ReleaseKey
 from sfumato.publishing.publish import with_labels
@@ -46,6 +46,7 @@ UNKNOWN_RULES: tuple[UnknownRule, ...] = ("refuse", "generalize")
 Rows = NDArray[np.bool_]
 _FEATURE_RULES = (AS_IS, ONE_OF, INTERVAL, MISSING)
 _ROWS_NAMED = 10
+_AS_THEY_ARE = "take new rows as they are: what was learned from the release reads them"
 NO_GUARANTEE = (
     "no guarantee holds for these rows: k is not promised for them. Use them to test what was learned from the "
     "release; to publish them, make a release of them"
@@ -75,12 +76,13 @@ def check_can_be_applied(manifest: Manifest, entries: Mapping[str, Any]) -> None
         raise InvalidParameterError("the manifest", problem, allowed="one without them")
     if any(recoding["rule"] == TYPICAL for recoding in manifest.recodings):
         problem = "got that of a release of typical values, whose columns and types are the original's"
-        hint = "take new rows as they are: what was learned from the release reads them"
-        raise InvalidParameterError("the manifest", problem, allowed="one of ranges, sets or labels", hint=hint)
+        allowed = "one of ranges, sets or labels"
+        raise InvalidParameterError("the manifest", problem, allowed=allowed, hint=_AS_THEY_ARE)
     name, done = manifest.mechanism["name"], manifest.perturbation or {}
     if done.get("kind") == "bucketed":
         problem = f"got one of {name}, which moves values between rows: a single row has no such form"
-        raise InvalidParameterError("the manifest", problem, allowed="one of a release that recodes or selects columns")
+        allowed = "one of a release that recodes or selects columns"
+        raise InvalidParameterError("the manifest", problem, allowed=allowed, hint=_AS_THEY_ARE)
 
 
 def needs_recoding(manifest: Manifest) -> bool:

@@ -129,9 +129,9 @@ def _proposal_of(mechanism: Mechanism, table: AnyTable, progress: Progress | Non
     proposed = mechanism.release(table, progress=progress)
     if getattr(mechanism, "cells", "ranges") == "ranges":
         return proposed
-    from sfumato.mechanisms.typical import in_values  # takes recoders with it
+    from sfumato.mechanisms.drop_in.form import in_asked_form  # takes recoders with it
 
-    return in_values(table, proposed)
+    return in_asked_form(mechanism, table, proposed)
 
 
 def _about_population(release: Release, population: Population | None, key: ReleaseKey | None) -> Release:

@@ -5,17 +5,17 @@ The same for the command line, the page and the report, and the warnings that go
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sfumato.audit.reading.columns import Classes, Columns, group_rows, joint_counts
+from sfumato.audit.reading.columns import Columns, group_rows, joint_counts
 from sfumato.errors import SfumatoError, on_one_line
 from sfumato.guarantees import Containment, guarantee_from_dict
 from sfumato.guarantees.base import ROUNDING
-from sfumato.manifest import AnyTable
+from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.progress import Progress
 from sfumato.report.guarantee_texts import NO_ORIGINAL, NOT_MEASURED, QUICK, share_in_words
@@ -236,7 +236,6 @@ def in_short(
     if release.manifest.is_differentially_private:
         original = None  # what is said of the release must not depend on one more look at the rows
     shown = Columns(release.table)
-    quasi = shown.with_role(Role.QUASI_IDENTIFIER)
     n_columns, lost = _columns(release, shown, original)
     reidentified, counts_rows = _reidentified(release, original, risk)
     return InShort(
@@ -245,7 +244,7 @@ def in_short(
         lost,
         n_columns,
         reidentified,
-        _one_class(shown, group_rows(shown, quasi)),
+        _one_class(shown, release.manifest),
         float(np.count_nonzero(group_rows(shown, shown.names).sizes == 1) / max(shown.n_rows, 1)),
         Containment.kind in {entry["kind"] for entry in release.manifest.guarantees},
         original is not None,
@@ -323,10 +322,18 @@ def _reidentified(
     return float(risks["marketer"]), risks["counted"] == ROWS
 
 
-def _one_class(shown: Columns, classes: Classes) -> float | None:
+def _one_class(shown: Columns, manifest: Manifest) -> float | None:
+    """Share of rows in groups of one target value; where values were moved, of buckets and what stayed beside it."""
     targets = shown.with_role(Role.TARGET)
     if not targets:
         return None
+    known: Sequence[str] = shown.with_role(Role.QUASI_IDENTIFIER)
+    done = manifest.perturbation or {}
+    if done.get("kind") == "bucketed":
+        own = next((set(names) for names in done["slices"] if targets[0] in names), None)
+        moved = {name for names in done["slices"] for name in names}
+        known = [done["bucket"], *(name for name in known if (name not in moved if own is None else name in own))]
+    classes = group_rows(shown, known)
     joint = joint_counts(shown, classes, targets[0])
     is_alike = np.bincount(joint.class_ids, minlength=len(classes.sizes)) == 1
     return float(classes.sizes[is_alike].sum() / max(shown.n_rows, 1))

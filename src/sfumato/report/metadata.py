@@ -174,7 +174,7 @@ def _cells_in_words(rule: Mapping[str, Any] | None, *, is_feature: bool) -> str:
         return "one value for all rows of a class: the median, or the most frequent value; not the person's own"
     if rule["rule"] == "generalized":
         ordered = "a range [from, to], both included, " if rule.get("kind") != str(Kind.CATEGORICAL) else ""
-        return f"{ordered}a set {{a|b}} of possible values, a single value, or * (any value)"
+        return rf"{ordered}a set {{a|b}} of possible values (\N in it: missing), a single value, or * (any value)"
     return "labels of a hierarchy; the manifest lists the values that each label covers"
 
 

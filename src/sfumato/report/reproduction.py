@@ -12,7 +12,7 @@ from typing import Any
 from sfumato.errors import SfumatoError
 from sfumato.guarantees import AboutPopulation
 from sfumato.manifest import AnyTable, Manifest
-from sfumato.mechanisms.base import Mechanism
+from sfumato.mechanisms.base import MOST_COPIES, Mechanism
 from sfumato.mechanisms.registry import build_mechanism, find_mechanism, mechanism_info
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Role, Schema
 from sfumato.table.row_order import AS_READ
@@ -108,12 +108,15 @@ def mechanism_of(manifest: Manifest, declared: Mapping[str, Any], original: AnyT
 
 def with_stated_cells(mechanism: Mechanism, manifest: Manifest) -> Mechanism:
     """Let a mechanism make cells of the form that a manifest states."""
-    return mechanism.with_cells("values") if has_typical_cells(manifest) else mechanism
+    limit = (manifest.perturbation or {}).get("max_copied_fraction")
+    return mechanism.with_cells(stated_cells(manifest, mechanism), limit)
 
 
-def has_typical_cells(manifest: Manifest) -> bool:
-    """Whether cells are values that are typical of their class."""
-    return any(entry.get("rule") == "typical" for entry in manifest.recodings)
+def stated_cells(manifest: Manifest, mechanism: Mechanism | type[Mechanism]) -> str | None:
+    """Form of cells that a mechanism must be asked for, to make those of a manifest; ``None``: it does by itself."""
+    rules, done = {entry.get("rule") for entry in manifest.recodings}, manifest.perturbation or {}
+    found = "values" if "typical" in rules else "draws" if "max_copied_fraction" in done else "ranges"
+    return found if found != mechanism.cells and mechanism.takes_cells else None
 
 
 def rests_on_population(manifest: Manifest) -> bool:
@@ -160,8 +163,10 @@ def command_for(manifest: Manifest, original: AnyTable | None, asked: Asked) -> 
     if rests_on_population(manifest):
         kept += ["--population-table", "REGISTER"]
         notes.append("REGISTER stands for the population table that the release was made with.")
-    if has_typical_cells(manifest) and mechanism_info(name).build.cells != "values":
-        kept += ["--cells", "values"]
+    cells = stated_cells(manifest, mechanism_info(name).build)
+    kept += ["--cells", cells] if cells is not None else []
+    limit = (manifest.perturbation or {}).get("max_copied_fraction", MOST_COPIES)
+    kept += ["--max-copies", f"{limit:g}"] if limit != MOST_COPIES else []
     flags = [*_flags(name, settings, asked), *kept]
     line = shlex.join(["sfumato", "release", *arguments, "-m", name, *flags, "-o", output])
     if len(line) > LONGEST_COMMAND:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sfumato.schema import Role
-from sfumato.table.column_names import PERSON_NAMES, folded_name
+from sfumato.table.column_names import BIRTH_DATE_NAMES, PERSON_NAMES, folded_name
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ def counted_identifiers(columns: Iterable[tuple[str, str, int, int]], n_rows: in
 def repeating_identifiers(identifiers: Iterable[IdentifierCounts]) -> list[IdentifierCounts]:
     """Find identifiers of a table without a person column that repeat: several rows may be about one person.
 
-    None where a column that numbers people does not repeat: then everybody has one row, and names repeat by chance. Any
-    other is a question to the holder of the table and no finding.
+    None where a column that numbers people does not repeat: then everybody has one row, and names repeat by chance, as
+    dates of birth always do. Any other is a question to the holder of the table and no finding.
     """
     every = list(identifiers)
     if any(one.numbers_people and not one.repeats for one in every):
         return []
-    return [one for one in every if one.repeats]
+    return [one for one in every if one.repeats and not BIRTH_DATE_NAMES.search(folded_name(one.name))]

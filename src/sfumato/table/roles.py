@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +57,8 @@ class ColumnGuess:
     n_missing : int
     is_given : bool
         Whether the role was given and not guessed.
+    prepare : mapping or None
+        How the column should be prepared, as a project file says it.
     """
 
     column: Column
@@ -63,6 +66,7 @@ class ColumnGuess:
     n_distinct: int
     n_missing: int
     is_given: bool = False
+    prepare: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

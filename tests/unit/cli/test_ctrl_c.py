@@ -243,7 +243,9 @@ def test_a_reproduction_is_interrupted_with_all_its_processes(tmp_path):
         script = tmp_path / "reproductions" / "paper" / "run.py"
         script.parent.mkdir(parents=True)
         script.write_text(PAPER.format(port=waiting.getsockname()[1]), encoding="utf-8")
-        start = f"import pathlib, sfumato.cli.reproduce as r; r.CHECKOUT = pathlib.Path({str(tmp_path)!r}); {START}"
+        start = (
+            f"import pathlib, sfumato.cli.making.reproduce as r; r.CHECKOUT = pathlib.Path({str(tmp_path)!r}); {START}"
+        )
         process = subprocess.Popen(
             [sys.executable, "-c", start, "reproduce", "paper"],
             stderr=subprocess.PIPE,

@@ -121,7 +121,7 @@ class Outcome:
 # Imports everything once; for each line of its input it runs all parties of a scenario as processes of their own.
 NURSERY = """
 import json, os, signal, sys, time
-import sfumato.cli.collaborate, sfumato.cli.collaborate, sfumato.cli.summary
+import sfumato.cli.making.collaborate, sfumato.cli.making.collaborate, sfumato.cli.speaking.summary
 import sfumato.collaborate.mpyc_channel, sfumato.collaborate.session.party, sfumato.collaborate.schema_session
 import sfumato.collaborate.selection_only, sfumato.publishing.publish
 from sfumato.cli.main import run

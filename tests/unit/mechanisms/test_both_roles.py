@@ -263,7 +263,7 @@ def test_the_only_quasi_identifier_is_refused():
 
 
 def test_both_lists_of_the_command_line_give_the_combined_role():
-    from sfumato.cli.options import given_roles
+    from sfumato.cli.options.tables import given_roles
 
     lists = {"target": None, "person": None, "identifiers": (), "other": ()}
     assert given_roles({**lists, "quasi_identifiers": ("age,ill",), "sensitive": ("ill",)}) == {

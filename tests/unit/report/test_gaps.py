@@ -6,7 +6,7 @@ from html import unescape
 import pyarrow as pa
 import pytest
 
-from sfumato.cli.summary import show_release
+from sfumato.cli.speaking.summary import show_release
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import registered_mechanisms
 from sfumato.publishing.publish import make_release

@@ -83,6 +83,7 @@ def test_what_is_promised_and_what_is_not_is_in_every_description(tmp_path, monk
         assert "k-anonymity" in text, suffix
         assert "no guarantee covers it: 'smoker'" in text, suffix
         assert "'name'" not in text, suffix  # an identifier, which is not released
+    assert r"a set {a\|b} of possible values (\N in it: missing)" in text
 
 
 @pytest.mark.slow

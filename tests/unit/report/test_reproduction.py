@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.cli.main import run
-from sfumato.cli.options import apply_roles
+from sfumato.cli.options.tables import apply_roles
 from sfumato.datasets.admissions import admissions
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.project.file import load_project

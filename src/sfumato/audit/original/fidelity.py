@@ -16,6 +16,7 @@ from sfumato.audit.descriptions import check_read
 from sfumato.audit.levels.buckets import check_buckets, check_sorted_buckets
 from sfumato.audit.original.assignment import BothBags, TooManyPairsError
 from sfumato.audit.original.cell_rules import CellRule, Codes, cell_rules, codes_of
+from sfumato.audit.original.copies import check_copies
 from sfumato.audit.original.offered_rows import OfferedRows, offered_rows
 from sfumato.audit.original.typical import check_typical
 from sfumato.audit.reading.columns import Columns, Declared
@@ -166,6 +167,7 @@ def check_fidelity(
         yield _check_bag(pairs)
     else:
         yield _check_subsequence(pairs, claims.suppressed_rows) if is_subsequence else _check_cells(pairs)
+    yield from check_copies(released, original, claims, kept)
     own = None if not knows_rows or is_subsequence else (kept if told is None else told)
     yield from check_typical(released, original, claims, kept, own)
 

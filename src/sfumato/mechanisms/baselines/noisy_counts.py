@@ -386,10 +386,13 @@ class NoisyCountsReleaser(Mechanism, BaseEstimator):  # type: ignore[misc]  # no
             problem = "the target has one class only; a release for classification needs at least two"
             raise SchemaError(problem, hint="choose another target column")
         offered, countable = len(binary.features), int(math.log2(MOST_CELLS // target.n_distinct))
-        if self.n_features > min(offered, countable):
-            allowed = f"at most {min(offered, countable):,}"
-            hint = f"the table has {offered:,} features; no more than {countable} can be counted together"
-            raise InvalidParameterError("n_features", f"got {self.n_features:,}", allowed=allowed, hint=hint)
+        most = min(offered, countable)
+        if self.n_features > most:
+            allowed = f"at most {most:,}"
+            counted = f"the table has {offered:,} feature{'' if offered == 1 else 's'}"
+            hint = f"{counted}, and no more than {countable} can be counted together: choose {most:,} or fewer"
+            problem = f"got {self.n_features:,}"
+            raise InvalidParameterError("n_features", problem, allowed=allowed, hint=hint, remedy=("value",))
 
     def _parameters(self, plan: BinarizePlan | None) -> dict[str, Any]:
         return {

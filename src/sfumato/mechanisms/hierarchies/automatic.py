@@ -43,6 +43,7 @@ _MAX_INTERVALS = 32
 _MAX_COMPARED = 1_000
 _MAX_CLASSES = 50
 _JOINED_CLASSES = 16
+_FEW_ROWS_OF_A_VALUE = 2
 
 
 def automatic_hierarchy(
@@ -90,14 +91,18 @@ def hierarchy_for(table: Table, name: str, *, target: str | None = None) -> Hier
     """Build an automatic hierarchy for a column of a table, in view of a target column if one is named.
 
     A column without any value gets the hierarchy of missing alone, and one of countries or diagnoses that of their
-    standard, see :func:`recognised_ready`. For targets of many values see :func:`counts_by_class`.
+    standard, see :func:`recognised_ready`; so do postcodes, where there is no target or a value has two rows at most on
+    average, from which classes are not learned. For targets of many values see :func:`counts_by_class`.
     """
     described, column = table.schema[name], table[name]
     texts, counts = distinct_texts(column)
     if not texts:
         return Hierarchy.from_rows([("", ROOT)])
-    if described.kind is Kind.CATEGORICAL and (ready := recognised_ready(folded_name(name), texts)):
-        return ready_hierarchy(ready, texts)
+    if described.kind is Kind.CATEGORICAL:
+        teaches_little = target is None or counts.sum() <= _FEW_ROWS_OF_A_VALUE * len(texts)
+        ready = recognised_ready(folded_name(name), texts, with_postcodes=bool(teaches_little))
+        if ready is not None:
+            return ready.hierarchy(texts)
     counted = None
     if target is not None:
         counted = _summed(counts_by_class(table, name, target), _trimmed(column))

@@ -37,6 +37,8 @@ class Hierarchy:
         Writes the label of a group of values, for a hierarchy that was built from the values of a table: given those of
         the group that are released, in the order of the rows, and how many rows have each. ``None``: labels are words
         of somebody who chose them, and stay as they are.
+    standard : str
+        Name of the ready hierarchy that it is; empty for all others.
 
     Examples
     --------
@@ -48,6 +50,7 @@ class Hierarchy:
     labels: tuple[tuple[str, ...], ...]
     codes: Codes
     write: LabelWriter | None = None
+    standard: str = ""
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(level):,}" for level in self.labels)

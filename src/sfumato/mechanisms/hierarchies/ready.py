@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
@@ -64,7 +65,7 @@ def ready_hierarchy(
         problem = "a column without values has no hierarchy"
         raise SchemaError(problem)
     if name == "date" and all(map(is_date, values)):
-        return calendar_levels(values)
+        return replace(calendar_levels(values), standard=name)
     place = _postcodes_of(country, values) if name == "postcode" else _PLACING[name]
     placed = {value: place(value) for value in values}
     n_levels = max((len(labels) for labels in placed.values() if labels), default=1)
@@ -74,7 +75,7 @@ def ready_hierarchy(
         hint = f"put them under '{OTHER}' (unknown = {OTHER}), correct them, or take another method"
         raise SchemaError(problem, hint=hint)
     rows = [(value, *(labels or (OTHER,) * n_levels), ROOT) for value, labels in placed.items()]
-    return Hierarchy.from_rows(rows).joining_levels()
+    return replace(Hierarchy.from_rows(rows).joining_levels(), standard=name)
 
 
 # Ages: bands of 5, 10 and 20 years.
@@ -91,7 +92,8 @@ def _date(value: str) -> Labels | None:
     return (value[:7], value[:4]) if is_date(value) else None
 
 
-# Countries: ISO 3166-1, in the sub-regions and regions of the United Nations' standard M49.
+# Countries: ISO 3166-1, in the sub-regions and regions of the United Nations' standard M49; compared with the codes of
+# regions in the repository lukes/ISO-3166-Countries-with-Regional-Codes, and for what it leaves out with M49.
 
 
 @cache
@@ -129,7 +131,8 @@ def _country(value: str) -> Labels | None:
     return _regions_of_names().get(_country_key(value))
 
 
-# Diagnoses: ICD-10 and ICD-10-CM by category, block and chapter; ICD-9 by category and chapter.
+# Diagnoses: ICD-10 and ICD-10-CM by category, block and chapter (sources: ``tables/icd10.txt``); ICD-9 by category and
+# chapter, as in the R package icd.
 
 _ICD10 = re.compile(r"([A-Z])([0-9A])([0-9A-Z])(?:\.?[0-9A-Z]{1,4}[-+*!]?|\.-)?")
 _ICD9 = re.compile(r"(?:(\d{1,3})|V(\d{1,2})|(E\d{1,3}))(?:\.\d{1,2})?")
@@ -338,34 +341,77 @@ _PLACING: Mapping[str, Placing] = {
 
 
 # Columns that are recognised, so that their automatic hierarchy is a ready one: by what they hold, and for short codes
-# by their name too.
+# by their name too. What was measured, and why ages are not among them: decision 0071.
 
 _FEWEST_RECOGNISED = 5
+_FEWEST_KNOWN = 0.75
 _COUNTRY_NAMES = re.compile(
     r" (country|countries|nation|nationality|citizenship|land|pays|pais|paese|kraj|herkunftsland) "
 )
 _DIAGNOSIS_NAMES = re.compile(
     r" (icd|icd 10|diag|diagnosis|diagnoses|dx|cause|code|diagnose|diagnostic|diagnostico|diagnosi)( \d+)? "
 )
+_POSTCODE_NAMES = re.compile(
+    r" (zip|zip ?codes?|post ?codes?|postal|postal codes?|plz|postleitzahl|code postal|codigo postal|cap|cep|"
+    r"codice postale|kod pocztowy) "
+)
+_SPELLED_BY_ONE_COUNTRY = ("GB", "CA", "NL", "PL", "BR", "JP", "PT", "SE")  # with letters or signs; CZ is as SE
 
 
-def recognised_ready(words: str, values: Sequence[str]) -> str | None:
+@dataclass(frozen=True)
+class Recognised:
+    """A ready hierarchy that fits a column, with the settings of :func:`ready_hierarchy`."""
+
+    name: str
+    unknown: str = "refuse"
+    country: str | None = None
+
+    def hierarchy(self, values: Sequence[str]) -> Hierarchy:
+        """Build it for the values of the column."""
+        return ready_hierarchy(self.name, values, unknown=self.unknown, country=self.country)
+
+
+def recognised_ready(words: str, values: Sequence[str], *, with_postcodes: bool = False) -> Recognised | None:
     """Name the ready hierarchy that fits the values of a column of texts; ``None`` for none.
 
     Countries and ICD-10 codes, where every value is one and there are at least five. Two-letter codes are countries
-    only if the name of the column says so, and codes without a dot are diagnoses only then.
+    only if the name of the column says so, and codes without a dot are diagnoses only then. Where the name says
+    countries, three quarters of the values are enough, and the others are put under *other*.
 
     Parameters
     ----------
     words : str
         Name of the column as :func:`sfumato.table.column_names.folded_name` writes it.
+    with_postcodes : bool
+        Whether postcodes are recognised as well, where the name says so and every value has the form of one.
+
+    Examples
+    --------
+    >>> recognised_ready(" native country ", ["France", "Peru", "Chad", "Japan", "South"])
+    Recognised(name='country', unknown='other', country=None)
     """
     if len(values) < _FEWEST_RECOGNISED:
         return None
-    if all(_country(value) is not None for value in values):
-        are_short = all(len(value) <= 3 for value in values)
-        return "country" if not are_short or _COUNTRY_NAMES.search(words) else None
+    says_country = _COUNTRY_NAMES.search(words) is not None
+    n_countries = sum(_country(value) is not None for value in values)
+    if n_countries == len(values):
+        return Recognised("country") if says_country or any(len(value) > 3 for value in values) else None
+    if says_country and n_countries >= _FEWEST_KNOWN * len(values):
+        return Recognised("country", unknown=OTHER)
     if all(_icd10(value) is not None for value in values):
         n_dotted = sum("." in value for value in values)
-        return "icd10" if 2 * n_dotted > len(values) or _DIAGNOSIS_NAMES.search(words) else None
+        return Recognised("icd10") if 2 * n_dotted > len(values) or _DIAGNOSIS_NAMES.search(words) else None
+    if with_postcodes and _POSTCODE_NAMES.search(words) and all(_masked_postcode(value, 10) for value in values):
+        return Recognised("postcode", country=_country_of_postcodes(values))
+    return None
+
+
+def _country_of_postcodes(values: Sequence[str]) -> str | None:
+    """Country whose way to write postcodes fits all values and no other country's; ``None`` if digits are all."""
+    if all(value.isdigit() for value in values):
+        return None
+    for country in _SPELLED_BY_ONE_COUNTRY:
+        place = _postcodes_of(country, values)
+        if all(place(value) is not None for value in values):
+            return country
     return None

@@ -312,6 +312,19 @@ class HierarchyRecoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: 
             for n, h in zip(names, sources, strict=True)
         )
 
+    def ready_columns(self) -> dict[str, str]:
+        """Columns that nobody gave a hierarchy and that got the ready one of a standard, with its name; once fitted."""
+        done = getattr(self, "recoding_", None)
+        if done is None:
+            return {}
+        pairs = zip(done.described, done.hierarchies, strict=True)
+        given = self.hierarchies or {}
+        return {
+            column.name: hierarchy.standard
+            for column, hierarchy in pairs
+            if hierarchy.standard and column.hierarchy is None and column.name not in given
+        }
+
     def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
         """Recode the quasi-identifiers of a table, leave suppressed rows out and describe the result.
 

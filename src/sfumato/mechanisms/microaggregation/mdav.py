@@ -9,8 +9,8 @@ by their standard deviation. Of other columns equal values are 0 apart and diffe
 points as well: the average is that of 0/1 columns, one a value. Missing is a value of its own; on a column with an
 order such a row stands at the average, 1 away from rows with a value.
 
-What a cluster shows is its typical values (:mod:`sfumato.mechanisms.typical`): the median of a column with an order and
-not its mean, so that every cell is a value of the column, in the column's type.
+What a cluster shows is its typical values (:mod:`sfumato.mechanisms.drop_in.typical`): the median of a column with an
+order and not its mean, so that every cell is a value of the column, in the column's type.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from sfumato.learning.c45.tree import MISSING
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.base import Cells, Compared, MechanismInfo, ParameterSpec, Release
+from sfumato.mechanisms.drop_in.typical import in_values
 from sfumato.mechanisms.recoder import Cover, Recoder, Recoding
-from sfumato.mechanisms.typical import in_values
 from sfumato.progress import Progress
 from sfumato.schema import WITHHELD, Role
 from sfumato.table.coding import Table

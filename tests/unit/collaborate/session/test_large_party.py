@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import sfumato
 from manifest_texts import text_of
-from sfumato.cli.collaborate import described
+from sfumato.cli.making.collaborate import described
 from sfumato.collaborate.config import load_party_config
 from sfumato.collaborate.plan import Plan
 from sfumato.collaborate.session.joining import in_shared_roles

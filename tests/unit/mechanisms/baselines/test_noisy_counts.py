@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.cli.main import in_flag_words
 from sfumato.datasets.papers import toy_containment_table
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.mechanisms.baselines.features import fixed_plan
@@ -178,6 +179,13 @@ def test_bad_parameters_are_named(releaser, parameters, name):
 def test_more_features_than_can_be_counted_are_refused():
     with pytest.raises(InvalidParameterError, match="n_features must be at most 59"):
         LaplaceReleaser(n_features=60).release(labelled(n_features=70))
+
+
+def test_a_small_table_says_how_many_features_to_choose():
+    with pytest.raises(InvalidParameterError, match="choose 2 or fewer") as caught:
+        LaplaceReleaser().release(labelled(n_features=2))
+
+    assert in_flag_words(caught.value).endswith("choose 2 or fewer (-p n_features=VALUE)")
 
 
 def test_one_class_is_refused():

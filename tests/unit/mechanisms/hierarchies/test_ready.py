@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -13,11 +14,14 @@ from sfumato.mechanisms.hierarchies.hierarchy import faults_of
 from sfumato.mechanisms.hierarchies.ready import (
     OTHER,
     READY,
+    Recognised,
     countries,
     icd10_blocks,
     ready_hierarchy,
     recognised_ready,
 )
+from sfumato.schema import Column, Schema
+from sfumato.table.coding import Table
 from sfumato.table.io.read import read_table
 
 CANARY = "zz-canary-zz"
@@ -101,6 +105,18 @@ def test_diagnoses_climb_from_category_to_block_to_chapter():
     assert len({chapter for _, chapter, _ in icd10_blocks()}) == 22
 
 
+def test_blocks_are_those_of_the_lists_of_the_who_and_of_icd_10_cm():
+    """The blocks that a comparison with both lists mended."""
+    codes = ["N50.1", "N50.8", "N52.9", "O75", "O76", "T24.0", "T27", "T30.0", "Y35", "Y37.0", "U07.1", "U83", "U99"]
+    blocks = {row[0]: row[2] for row in ready_hierarchy("icd10", codes).rows()}
+
+    assert blocks["N50.1"] == blocks["N52.9"] == "N40-N53"
+    assert blocks["O75"] == blocks["O76"] == "O60-O77"
+    assert (blocks["T24.0"], blocks["T27"], blocks["T30.0"]) == ("T20-T25", "T26-T28", "T29-T32")
+    assert blocks["Y35"] == blocks["Y37.0"] == "Y35-Y38"
+    assert (blocks["U07.1"], blocks["U83"], blocks["U99"]) == ("U00-U49", "U50-U99", "U50-U99")
+
+
 def test_ages_are_in_bands_of_5_10_and_20_years():
     labels = ready_hierarchy("age", [str(age) for age in range(100)]).labels
 
@@ -141,12 +157,48 @@ def test_columns_are_recognised_by_what_they_hold():
     codes = ["FR", "DE", "PE", "TD", "JP"]
     diagnoses = ["E11.9", "I10", "I21.0", "C50.1", "J45.0"]
 
-    assert recognised_ready(" home ", names) == "country"
-    assert (recognised_ready(" home ", codes), recognised_ready(" country ", codes)) == (None, "country")
-    assert recognised_ready(" x ", diagnoses) == "icd10"
+    assert recognised_ready(" home ", names) == Recognised("country")
+    assert (recognised_ready(" home ", codes), recognised_ready(" country ", codes)) == (None, Recognised("country"))
+    assert recognised_ready(" x ", diagnoses) == Recognised("icd10")
     assert recognised_ready(" x ", [code[:3] for code in diagnoses]) is None
-    assert recognised_ready(" diag 1 ", [code[:3] for code in diagnoses]) == "icd10"
-    assert recognised_ready(" country ", [*names, "South"]) is None
+    assert recognised_ready(" diag 1 ", [code[:3] for code in diagnoses]) == Recognised("icd10")
+
+
+def test_a_column_named_after_countries_may_hold_some_that_no_list_has():
+    names = ["France", "Germany", "Peru", "Chad", "Japan", "Mali"]
+
+    assert recognised_ready(" native country ", [*names, "South", "Hong"]) == Recognised("country", unknown=OTHER)
+    assert recognised_ready(" native country ", [*names, "South", "Hong", "x"]) is None
+    assert recognised_ready(" home ", [*names, "South"]) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "country"),
+    [
+        (["02139", "02140", "10001", "94110", "94111"], None),
+        (["SW1A 1AA", "SW1A 2AB", "M1 1AE", "M1 1AF", "EC1A 1BB"], "GB"),
+        (["1011 AB", "1011 AC", "9712CP", "3511 LX", "1012 AA"], "NL"),
+        (["00-950", "00-951", "31-001", "80-180", "50-001"], "PL"),
+        (["K1A 0B1", "V6B 1A1", "H2X 1Y4", "M5V 2T6", "T2P 1J9"], "CA"),
+        (["111 22", "113 30", "411 01", "211 15", "753 10"], "SE"),
+        (["AD500", "AD501", "AD502", "AD503", "AD600"], None),
+    ],
+)
+def test_postcodes_are_recognised_by_name_and_form_where_that_is_asked_for(values, country):
+    assert recognised_ready(" zip code ", values, with_postcodes=True) == Recognised("postcode", country=country)
+    assert recognised_ready(" zip code ", values) is None
+    assert recognised_ready(" order ", values, with_postcodes=True) is None
+    assert recognised_ready(" zip code ", [*values, CANARY + "/"], with_postcodes=True) is None
+
+
+def test_postcodes_climb_by_prefix_unless_classes_can_be_learned_from_them():
+    values = [f"{number:05}" for number in range(100, 2100, 100)]
+    cells = pa.table({"plz": [*values, *values, *values], "ill": ["yes", "no", "no"] * 20})
+    whole = Table.from_arrow(cells, Schema.of([Column("plz"), Column("ill")]))
+    few = whole.take(np.arange(40))
+
+    assert hierarchy_for(few, "plz", target="ill").standard == hierarchy_for(whole, "plz").standard == "postcode"
+    assert hierarchy_for(whole, "plz", target="ill").standard == ""
 
 
 def test_the_automatic_hierarchy_of_countries_is_the_ready_one():

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.cli import homes as cluster
 from sfumato.cli.main import run
+from sfumato.cli.options import homes as cluster
 from sfumato.datasets.admissions import admissions
 from sfumato.table.io.write import write_table
 

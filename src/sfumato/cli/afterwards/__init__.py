@@ -1,0 +1,1 @@
+"""Commands on a release that is there: check it, attack it, describe it, follow it with new rows."""

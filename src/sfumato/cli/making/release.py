@@ -1,0 +1,553 @@
+"""``sfumato release``: mechanism, audit, files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sfumato.cli.options.homes import ENGINE_HELP, MEMORY_HELP, home_of, release_away
+from sfumato.cli.options.named import halves, hierarchy_files, hierarchy_option
+from sfumato.cli.options.preparing import number_or_text, preparations_in, prepare_option
+from sfumato.cli.options.tables import (
+    TABLE_FILE_HELP,
+    check_data_there,
+    confirm_option,
+    confirmed_columns,
+    given_roles,
+    person_rows_option,
+    progress_bar,
+    read_options,
+    read_with_roles,
+    reading_options,
+    role_options,
+)
+from sfumato.cli.speaking.on_stderr import quiet_option
+from sfumato.schema import LEDGER_NAME, PROJECT_NAME
+
+if TYPE_CHECKING:
+    from sfumato.manifest import AnyTable
+    from sfumato.mechanisms.base import Mechanism, Release
+    from sfumato.progress import Progress
+    from sfumato.project.file import Project
+    from sfumato.publishing.together import LedgerUse, NotRecorded, Recording
+    from sfumato.table.coding import Source
+    from sfumato.table.io.read import ReadOptions
+    from sfumato.table.roles import ColumnGuess
+
+HIERARCHIES = "hierarchies"
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be released, from a project file or from flags, and how."""
+
+    mechanism: str
+    built: Mechanism
+    output: Path | None
+    source: Source | None
+    make: Callable[[bool, Progress], tuple[Release, AnyTable]]
+    guesses: tuple[ColumnGuess, ...] = ()
+
+
+@click.command("release")
+@click.argument("data", required=False)
+@click.option("--project", help="Project file. Default: sfumato.toml. With DATA: DATA is released by its description.")
+@click.option("-o", "--output", help=TABLE_FILE_HELP)
+@click.option("-m", "--mechanism", help="Mechanism; 'sfumato mechanisms' lists them. Default: auto.")
+@click.option("-k", type=int, help="Shorthand for -p k=…")
+@click.option(
+    "--no-l", is_flag=True, help="auto only: promise k-anonymity alone, without l-diversity of sensitive columns."
+)
+@click.option(
+    "--attacker-knows",
+    type=click.Choice(["all", "ones"]),
+    help="auto only, 0/1 tables (words, items): all values of a person, or 1-values only. Default: all.",
+)
+@click.option("-p", "--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter of the mechanism.")
+@hierarchy_option("Hierarchy file of a column; repeat for several. Shorthand for -p hierarchies.COLUMN=FILE")
+@click.option(
+    "--population-table",
+    metavar="FILE",
+    help="Table of the population, one row a person, that -p k_map=… or -p delta_max=… is promised about.",
+)
+@click.option(
+    "--cells",
+    type=click.Choice(["ranges", "values", "draws"]),
+    help="What a class shows: ranges, sets and labels; one typical value a column; or its own values, dealt anew.",
+)
+@click.option(
+    "--max-copies",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="With --cells draws: share of rows that may equal an original row which is the only one of its kind "
+    "(default 0.3).",
+)
+@click.option("--binarize", help="Named recipe for binary features, such as adult-19.")
+@click.option("--force", is_flag=True, help="Replace output files that exist.")
+@click.option(
+    "--ledger",
+    type=click.Choice(["check", "repair", "off"]),
+    help="Projects with a person column: check with earlier releases (default), make it hold with them, or neither.",
+)
+@click.option(
+    "--keep-order",
+    is_flag=True,
+    help="Leave rows in the order of DATA. Releases can then be joined by row number: rather not.",
+)
+@click.option(
+    "--escape-formulas",
+    is_flag=True,
+    help="CSV and TSV: put an apostrophe before texts that a spreadsheet program would run (=, +, -, @).",
+)
+@click.option("--dry-run", is_flag=True, help="Do everything, audit included, but write nothing.")
+@click.option("--quick", is_flag=True, help="Train no classifiers; prediction is then not measured.")
+@click.option("--json", "as_json", is_flag=True, help="Print the manifest to stdout.")
+@click.option("--metadata", is_flag=True, help="Also describe the release: Croissant, DCAT-AP, a data dictionary.")
+@click.option("--memory", metavar="SIZE", help=MEMORY_HELP)
+@click.option("--engine", metavar="URL", help=ENGINE_HELP)
+@prepare_option
+@role_options
+@confirm_option
+@reading_options
+@person_rows_option
+@quiet_option
+def command(
+    data: str | None,
+    project: str | None,
+    force: bool,
+    dry_run: bool,
+    quick: bool,
+    as_json: bool,
+    memory: str | None,
+    engine: str | None,
+    ledger: LedgerUse | None,
+    population_table: str | None,
+    metadata: bool,
+    **settings: Any,
+) -> None:
+    """Make a release of DATA (or of the table that the project file describes), audit it and write it.
+
+    Nothing is written unless an independent audit confirms every guarantee. The manifest is written next to the table,
+    as OUTPUT.manifest.json.
+
+    Without -m, auto makes the release: strict k-anonymity (k = 5), with l-diversity (l = 2) of every sensitive column,
+    in the form that keeps most of the target predictable. Five lines sum the release up.
+
+    Give a parameter that is a table entry by entry, as -p NAME.ENTRY=VALUE. Files named on the command line are looked
+    up in the working folder, files named in a project file in the folder of that file.
+
+    For differential privacy (laplace-dp, exponential-dp) nothing is guessed from the rows: give --target and
+    --quasi-identifiers. Other columns are never released, and incomplete rows stay.
+
+    DATA is a file, or a database: postgresql://host/database (user and password in PGUSER and PGPASSWORD, never in the
+    address), an SQLite or a DuckDB file. --table or --query says which rows.
+
+    With --memory the table is never held in memory: its distinct combinations of quasi-identifiers are counted, and the
+    release is written in one pass over the file. Only mechanisms that need no more than these counts can do that.
+
+    With --engine the rows stay on a Spark cluster: it counts them, writes the release as a folder of Parquet files and
+    audits it. The search runs here, over the counts. Driver and workers must see DATA and OUTPUT under the same path.
+
+    A project whose table has a person column keeps a private ledger (.sfumato-ledger) of its releases. A new one is
+    checked together with them: it is refused (exit code 4) if people would be told apart by comparing releases.
+    --ledger repair makes it so that it holds, and leaves out rows where it must; --ledger off neither checks nor keeps.
+
+    --prepare changes a column right after it is read, before any mechanism: numbers are coded at the top or bottom or
+    rounded, texts masked, identifiers replaced by keyed pseudonyms, dates shifted by a secret number of days a person
+    or turned into ages. The manifest states it and the audit does it again. (docs/guide/preparing-columns.md; in a
+    project file: prepare = { top = 100000 } at the column.)
+
+    --escape-formulas is for text files that are opened in spreadsheet programs: a cell of text that begins with =, +, -
+    or @ gets an apostrophe in front, which the manifest states. Without it such cells are counted and warned about.
+
+    With DATA and --project, DATA is released as the project file describes last year's file: same roles, kinds,
+    hierarchies, mechanism and parameters, key and ledger. -o must be given. Columns that are missing or new are named.
+
+    With --population-table the rows are a sample of a population, and -p k_map=5 promises that every released row fits
+    five people of it; -p delta_max=0.2 that nobody of it is known to be in the release with more than 20 %. Classes may
+    have fewer than k rows only if k is 1: give -k 1 for k-map alone. (mondrian, global-recoding, gain-recoding.)
+
+    With --cells values every quasi-identifying cell is the median or the most frequent value of its class, in the
+    column's own type: files that any library reads and trains on. k, l and t are counted over the cells as ever. A
+    value is true of the class, not of the person. (auto, mondrian, error-risk-tree, recodings; mdav makes no others.)
+
+    With --cells draws each class keeps its own values, dealt out to its rows anew, every column by itself; the column
+    bucket names the class. It keeps most for learners, and is not k-anonymity: rows of a class differ, and those that
+    come out as an original row are counted and limited (--max-copies). (docs/guide/drop-in-releases.md)
+
+    \b
+    Examples:
+      sfumato release admissions.csv --target readmitted -o release.csv
+      sfumato release admissions.csv --target readmitted --cells values -o release.csv
+      sfumato release admissions.csv --target readmitted --cells draws --max-copies 0.1 -o release.csv
+      sfumato release admissions.csv --target readmitted --sensitive diagnosis -k 10 -o release.parquet
+      sfumato release visits.csv --person patient_nbr --target readmitted -o release.csv
+      sfumato release                                   # what sfumato.toml says
+      sfumato release -k 10 --dry-run
+      sfumato release --ledger repair -o release-2026.csv
+      sfumato release 2026.csv --project sfumato.toml -o release-2026.csv     # as last year's file
+      sfumato release survey.csv -m mondrian --population-table register.csv -p k_map=5 -k 1 -o release.csv
+      sfumato release mail.svm --attacker-knows ones -o mail-release.csv
+      sfumato release people.csv --sensitive income --prepare income=top:100000,round:1000 -o release.csv
+      sfumato release people.csv --quasi-identifiers born --prepare born=age_at:2026-01-01,top:90 -o release.csv
+      sfumato release admissions.csv --escape-formulas -o release.csv
+      sfumato release admissions.csv -m global-recoding --hierarchy age=age.csv -o release.csv
+      sfumato release people.db --table visits --target readmitted -o release.csv
+      sfumato release postgresql://host/db --query 'select age, sex, y from visits' --target y -o release.csv
+      sfumato release large.parquet -m global-recoding --identifiers id --memory 1GB -o release.parquet
+      sfumato release large.parquet -m global-recoding --engine spark://node1:7077 -o release.parquet
+    """
+    from sfumato.errors import InvalidParameterError
+
+    if data and project:  # the description of another file, such as last year's
+        check_data_there(data)
+        data, settings["next_file"] = None, data
+    if data and ledger is not None:
+        raise InvalidParameterError("--ledger", "got DATA", allowed="given for the release of a project")
+    home = home_of(memory, engine)
+    if metadata and (dry_run or home is not None):
+        allowed = "given without --dry-run, --memory and --engine"
+        hint = "'sfumato metadata RELEASE' describes a release that was written"
+        raise InvalidParameterError("--metadata", "got one of them", allowed=allowed, hint=hint)
+    if home is not None and population_table is not None:
+        allowed = "given without --memory and --engine"
+        raise InvalidParameterError("--population-table", "got one", allowed=allowed)
+    if home is not None and settings.get("escape_formulas"):
+        raise InvalidParameterError("--escape-formulas", "got it", allowed="given without --memory and --engine")
+    if home is not None:
+        release_away(data, Path(project or PROJECT_NAME), settings, home, force, dry_run, as_json, ledger or "check")
+        return
+    if data and settings["mechanism"] is None:  # another may refuse what is public before it looks at any file
+        check_data_there(data)
+    from sfumato.cli.speaking.summary import (
+        show_guesses,
+        show_left_out_births,
+        show_lines,
+        show_notes,
+        show_persons,
+        show_readings,
+        show_ready_hierarchies,
+        show_release,
+        show_verdict,
+        show_warnings,
+    )
+    from sfumato.project.file import DEFAULT_MECHANISM
+    from sfumato.publishing.publish import publish
+
+    place = Path(project or PROJECT_NAME)
+    if data:
+        order = _from_flags(data, settings, population_table)
+    else:
+        order = _from_project(place, settings, ledger or "check", population_table)
+    target = None if dry_run else checked_output(order.output, order.source, force=force)
+    if metadata and target is not None:
+        _check_descriptions(target, force=force)
+    bar, progress = progress_bar(order.mechanism)
+    with bar:
+        release, original = order.make(target is not None, progress)
+    show_guesses(order.guesses)
+    if not release.manifest.is_differentially_private:  # what is said then must not depend on a look at the rows
+        show_left_out_births(original, order.guesses)
+        show_readings(original.coded_part.schema)
+        show_persons(original)
+        say_left_out(original)
+    if data:
+        say_not_used()
+    recorded = None if data else _checked_with_ledger(release, original, place, ledger or "check", order.built)
+    if target is not None:
+        published = publish(release, target, original=original, force=force, recorded=recorded)
+        release = published.release
+    if as_json:
+        click.echo(release.manifest.to_json(), nl=False)
+    from sfumato.report.in_short import in_short
+    from sfumato.report.prepared_columns import prepared_in_words, prepared_warnings
+
+    if order.mechanism == DEFAULT_MECHANISM:
+        bar, progress = progress_bar("what prediction keeps")
+        with bar:
+            short = in_short(release, original, order.built, quick=quick, progress=progress)
+        _note_no_target(order.built, original)
+        show_lines(short.headed())
+    else:
+        short = in_short(release)
+        show_release(release)
+    show_notes(prepared_in_words(release.manifest))
+    show_ready_hierarchies(order.built)
+    if target is None:
+        click.echo("dry run: nothing was written", err=True)
+    else:
+        show_verdict(published.audit)
+        click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
+        if metadata:
+            _describe(published.table_path, force=force)
+    said = [*short.warnings(), *order_warnings(release), *prepared_warnings(release.manifest)]
+    show_warnings([*said, *formula_warnings(release, target)])
+
+
+def _check_descriptions(released: Path, *, force: bool) -> None:
+    """Refuse descriptions that cannot be written before the release is made."""
+    from sfumato.atomic import check_writable
+    from sfumato.report.metadata import KINDS, metadata_path
+
+    for kind in KINDS:
+        check_writable(metadata_path(released, kind), force=force)
+
+
+def _describe(released: Path, *, force: bool) -> None:
+    """Describe a release by the files that were written, as whoever gets them can."""
+    from sfumato.mechanisms.base import Release
+    from sfumato.publishing.manifest_file import manifest_path_for
+    from sfumato.publishing.reaudit import read_manifest, read_released
+    from sfumato.report.metadata import KINDS, Publication, write_metadata
+
+    manifest, _ = read_manifest(manifest_path_for(released))
+    release = Release(read_released(released, manifest), manifest)
+    written = write_metadata(release, released, KINDS, Publication(), force=force)
+    click.echo(f"wrote {', '.join(map(str, written))}", err=True)
+
+
+def order_warnings(release: Release) -> list[str]:
+    """Say what an order of rows that was kept tells."""
+    from sfumato.table.row_order import AS_READ
+
+    if release.manifest.output.get("order") != AS_READ:
+        return []
+    said = "the rows are in the order of the input: whoever has two releases of it can join them by row number"
+    return [f"{said}, and may find people whom neither release shows alone"]
+
+
+def formula_warnings(release: Release, target: Path | None) -> list[str]:
+    """Say how many cells of a text file a spreadsheet program would run."""
+    from sfumato.table.io.formats import writable_format_of
+    from sfumato.table.io.formulas import n_formulas
+
+    if target is None or release.manifest.output.get("escaped_formulas"):
+        return []
+    n_cells = n_formulas(release.table) if writable_format_of(target).startswith(("csv", "tsv")) else 0
+    if not n_cells:
+        return []
+    are = "1 cell begins" if n_cells == 1 else f"{n_cells:,} cells begin"
+    said = f"{are} with =, +, - or @ and would be run as a formula by a spreadsheet program that opens the file"
+    return [f"{said}: --escape-formulas puts an apostrophe in front"]
+
+
+def say_not_used() -> None:
+    """Say where there is a ledger that a release of a data file leaves it alone."""
+    if Path(LEDGER_NAME).is_dir():
+        click.echo("ledger: not used: a data file was named, not the project", err=True)
+
+
+def _checked_with_ledger(
+    release: Release, original: AnyTable, project: Path, use: LedgerUse, mechanism: Mechanism
+) -> Recording | NotRecorded:
+    """Check a project's release together with its earlier ones, and say what was found."""
+    from sfumato.publishing.ledger import Ledger
+    from sfumato.publishing.together import checked_together
+
+    return said_of(checked_together(release, original, Ledger.of_project(project), use, mechanism=mechanism))
+
+
+def said_of(recorded: Recording | NotRecorded) -> Recording | NotRecorded:
+    """Say what a check with the ledger found."""
+    for line in recorded.lines:
+        click.echo(f"ledger: {line}", err=True)
+    return recorded
+
+
+def say_left_out(original: AnyTable) -> None:
+    """Say how many rows were left out because each person was to have one."""
+    kept = original.coded_part.person_rows
+    if kept is not None:
+        said = f"kept the {kept.rule} row of each of {original.n_rows:,} persons"
+        click.echo(f"note: {said}; {kept.n_dropped:,} further rows were left out", err=True)
+
+
+def _note_no_target(mechanism: Mechanism, original: AnyTable) -> None:
+    """Say of auto where no target guides it."""
+    from sfumato.mechanisms.auto import Automatic
+
+    why = mechanism.why_no_score(original) if isinstance(mechanism, Automatic) else ""
+    if why:
+        click.echo(f"note: {why}", err=True)
+
+
+def checked_output(output: Path | None, source: Source | None, *, force: bool) -> Path:
+    """Refuse an output that is not named or cannot be written."""
+    from sfumato.errors import InvalidParameterError
+    from sfumato.publishing.manifest_file import manifest_path_for
+    from sfumato.publishing.publish import check_targets
+
+    if output is None:
+        hint = "a file name such as -o release.csv; or try --dry-run"
+        raise InvalidParameterError("output", "got none", allowed="given", hint=hint)
+    check_targets(output, manifest_path_for(output), source, force=force)
+    return output
+
+
+def _from_flags(data: str, settings: dict[str, Any], population_table: str | None) -> Order:
+    from sfumato.mechanisms.baselines.features import described_publicly
+    from sfumato.mechanisms.registry import build_mechanism, mechanism_info
+    from sfumato.project.file import DEFAULT_MECHANISM
+    from sfumato.publishing.publish import make_release, propose_release, refuse_preparation
+    from sfumato.table.preparing.prepared import prepared
+    from sfumato.table.roles import with_confirmed
+
+    options, roles, confirmed = read_options(settings), given_roles(settings), confirmed_columns(settings)
+    asked = preparations_in(settings)
+    name = settings["mechanism"] or DEFAULT_MECHANISM
+    _check_takes_population(name, population_table)
+    guesses: list[ColumnGuess] = []
+    if mechanism_info(name).is_differentially_private:
+        if asked:
+            refuse_preparation(name)
+        table = described_publicly(data, options, roles)
+    else:
+        table, guesses = read_with_roles(data, options, roles)
+        table = prepared(with_confirmed(table, confirmed), asked)
+    built = build_mechanism(name, merged_parameters(name, {}, settings))
+    built = built.with_cells(settings["cells"], settings["max_copies"])
+    mechanism = _with_population(built, population_table, options)
+    output = Path(settings["output"]) if settings["output"] else None
+
+    def make(is_published: bool, progress: Progress) -> tuple[Release, AnyTable]:
+        made = (propose_release if is_published else make_release)(table, mechanism, progress=progress)
+        made = made.with_order_kept() if settings["keep_order"] else made
+        return made.with_formulas_escaped() if settings["escape_formulas"] else made, table
+
+    return Order(name, mechanism, output, table.source, make, tuple(guesses))
+
+
+def _check_takes_population(name: str, population_table: str | None) -> None:
+    """Refuse a mechanism that promises nothing about a population, before anything is read."""
+    from sfumato.mechanisms.base import not_about_population
+    from sfumato.mechanisms.registry import mechanism_info
+
+    if population_table is not None and not mechanism_info(name).build.takes_population:
+        raise not_about_population(name)
+
+
+def _with_population(mechanism: Mechanism, path: str | None, options: ReadOptions) -> Mechanism:
+    """Read the table of the population, as the audit does, and give it to the mechanism."""
+    if path is None:
+        return mechanism
+    from sfumato.mechanisms.population import Population
+    from sfumato.publishing.reaudit import read_original
+
+    check_data_there(path)
+    return mechanism.with_population(Population.of(read_original(path, options.of_files())))
+
+
+def _from_project(
+    path: Path, settings: dict[str, Any], ledger: LedgerUse, population_table: str | None = None
+) -> Order:
+    from sfumato.cli.speaking.summary import showing_new_key
+    from sfumato.publishing.from_project import built_for, release_project
+    from sfumato.table.coding import Source
+
+    project = project_with_flags(path, settings)
+    _check_takes_population(str(project.mechanism), population_table)
+    mechanism = _with_population(built_for(project), population_table, project.options)
+
+    def make(is_published: bool, progress: Progress) -> tuple[Release, AnyTable]:
+        with showing_new_key(project.path.parent):
+            return release_project(
+                project, mechanism=mechanism, is_published=is_published, ledger=ledger, progress=progress
+            )
+
+    source = Source(str(project.data), "")
+    return Order(str(project.mechanism), mechanism, project.output, source, make)
+
+
+def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
+    """Read a project file; mechanism, parameters and output that are given as flags win.
+
+    Parameters in the file are about the mechanism that the file names. Where a flag names another one, those that it
+    does not take are left out, which is said.
+    """
+    from sfumato.errors import InvalidParameterError
+    from sfumato.mechanisms.registry import foreign_parameters
+    from sfumato.project.file import DEFAULT_MECHANISM, load_project
+    from sfumato.publishing.from_project import mechanism_of_project
+    from sfumato.table.io.read import ReadOptions
+
+    if given_roles(settings) or confirmed_columns(settings) or read_options(settings) != ReadOptions():
+        hint = "edit the project file, or name the data file as the argument"
+        raise InvalidParameterError("role and reading options", "got some", allowed="used with DATA only", hint=hint)
+    if preparations_in(settings):
+        hint = "write prepare = { … } at the column in the project file, or name the data file as the argument"
+        raise InvalidParameterError("--prepare", "got one", allowed="used with DATA only", hint=hint)
+    written = load_project(path)
+    name, declared = mechanism_of_project(replace(written, mechanism=settings["mechanism"] or written.mechanism))
+    foreign = foreign_parameters(name, written.mechanism or DEFAULT_MECHANISM, declared)
+    if foreign:
+        own = written.mechanism or DEFAULT_MECHANISM
+        said = f"{written.path.name} sets {', '.join(foreign)} for {own}; not used, {name} does not take it"
+        click.echo(f"note: {said}", err=True)
+        declared = {key: value for key, value in declared.items() if key not in foreign}
+    output = Path(settings["output"]) if settings["output"] else written.output
+    if settings.get("next_file") is not None:
+        written = written.for_data(settings["next_file"])
+        output = Path(settings["output"]) if settings["output"] else None
+    parameters = merged_parameters(name, declared, settings)  # the plan for binary features is among them
+    keep_order = written.keep_order or settings.get("keep_order", False)  # which the number of the release depends on
+    escapes = written.escape_formulas or settings.get("escape_formulas", False)
+    return replace(
+        written,
+        mechanism=name,
+        parameters=parameters,
+        binarize=None,
+        output=output,
+        keep_order=keep_order,
+        escape_formulas=escapes,
+        cells=settings.get("cells") or written.cells,
+        max_copies=settings.get("max_copies") if settings.get("max_copies") is not None else written.max_copies,
+    )
+
+
+def merged_parameters(name: str, written: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """Merge the project's parameters of a mechanism with flags; flags win."""
+    parameters = dict(written)
+    if settings["binarize"]:
+        parameters["binarize"] = {"recipe": settings["binarize"]}
+    for text in settings["params"]:
+        may_be_empty = "." not in text.partition("=")[0]
+        _set_parameter(parameters, *halves(text, "--param", "NAME=VALUE", may_be_empty=may_be_empty))
+    for column, file in hierarchy_files(settings["hierarchies"]).items():
+        _set_parameter(parameters, f"{HIERARCHIES}.{column}", file)
+    if settings["k"] is not None:
+        parameters["k"] = settings["k"]
+    if settings["no_l"]:
+        _check_of_auto("--no-l", name)
+        parameters["l"] = 1
+    if settings["attacker_knows"]:
+        _check_of_auto("--attacker-knows", name)
+        parameters["attacker_knows"] = settings["attacker_knows"]
+    return parameters
+
+
+def _check_of_auto(option: str, mechanism: str) -> None:
+    from sfumato.errors import InvalidParameterError
+    from sfumato.project.file import DEFAULT_MECHANISM
+
+    if mechanism != DEFAULT_MECHANISM:
+        hint = "leave it out, or name no mechanism"
+        raise InvalidParameterError(option, f"got it with {mechanism}", allowed="used with auto only", hint=hint)
+
+
+def _set_parameter(parameters: dict[str, Any], name: str, value: str) -> None:
+    """Set a parameter, or one entry of a parameter that is a table; other entries stay."""
+    from sfumato.errors import InvalidParameterError
+
+    table, dot, entry = name.partition(".")
+    if not dot:
+        parameters[name] = value
+        return
+    if not table or not entry:
+        raise InvalidParameterError("--param", "got a name that begins or ends with '.'", allowed="NAME.ENTRY=VALUE")
+    others = parameters.get(table)
+    entries = dict(others) if isinstance(others, Mapping) else {}
+    parameters[table] = entries | {entry: value if table == HIERARCHIES else number_or_text(value)}

@@ -1,0 +1,554 @@
+"""Commands on rows that are not in memory: read in blocks (``--memory``), or on a Spark cluster (``--engine``).
+
+A home says what it can hold, opens tables and audits releases. The commands are the same for both.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import click
+
+from sfumato.cli.options.preparing import preparations_in
+from sfumato.cli.options.tables import (
+    apply_roles,
+    confirmed_columns,
+    given_roles,
+    progress_bar,
+    read_options,
+    with_given_roles,
+)
+
+if TYPE_CHECKING:
+    from sfumato.audit.checks import AuditReport
+    from sfumato.audit.reading.columns import Declared
+    from sfumato.manifest import AnyTable
+    from sfumato.progress import Progress
+    from sfumato.project.file import Project
+    from sfumato.publishing.together import LedgerUse
+    from sfumato.rows.memory_limit import Memory
+    from sfumato.schema import Role, Schema
+    from sfumato.table.io.read import ReadOptions
+    from sfumato.table.preparing.declared import Preparation
+    from sfumato.table.roles import ColumnGuess
+    from sfumato.table.weighted import OutlinedTable
+
+DEFAULT_MEMORY = "1GB"
+FEW_ROWS = 5_000_000
+"""Below, the time that a cluster takes to start and to talk is more than all work on one machine."""
+MEMORY_HELP = "Work out of core in about this much memory, such as 1GB (CSV, Parquet, databases)."
+ENGINE_HELP = "Work on a Spark cluster, spark://host:port (Parquet); --memory then limits the driver (default 1GB)."
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be released, from a project file or from flags."""
+
+    path: str
+    mechanism: Any
+    output: Path | None
+    options: ReadOptions
+    roles: dict[str, Role]
+    project: Project | None = None
+    confirmed: Sequence[str] = ()
+    preparations: Sequence[Preparation] = ()
+
+
+@dataclass(frozen=True)
+class AskedAudit:
+    """Which release is audited, and what is given of its original: a file with its roles, or a project."""
+
+    path: str
+    manifest_path: Path
+    original: str | None
+    project: Project | None
+    options: ReadOptions
+    roles: dict[str, Role]
+
+
+class Rows(ABC):
+    """What a home can do while it is open."""
+
+    @abstractmethod
+    def open(self, path: str | Path, schema: Schema | None, options: ReadOptions) -> OutlinedTable:
+        """Open a table."""
+
+    @abstractmethod
+    def audited(
+        self,
+        path: str,
+        manifest_path: Path,
+        original: OutlinedTable | None,
+        declared: Declared,
+        key: bytes | None,
+    ) -> AuditReport:
+        """Audit a release, against its original if that is given."""
+
+    @abstractmethod
+    def profile(self, table: OutlinedTable) -> dict[str, Any]:
+        """Describe how far the rows of a table can be distinguished."""
+
+
+@dataclass(frozen=True)
+class Home(ABC):
+    """Where rows are: what is refused before anything is read, and how it is opened."""
+
+    memory: Memory
+    where: ClassVar[str]
+
+    @abstractmethod
+    def checked_output(self, order: Order, *, force: bool, dry_run: bool) -> Path | None:
+        """Refuse an order that would be refused in the end; gives where to write the release."""
+
+    @abstractmethod
+    def check_audit(self, asked: AskedAudit) -> None:
+        """Refuse an audit that would be refused in the end."""
+
+    @abstractmethod
+    def check_table(self, path: str, options: ReadOptions, roles: dict[str, Role]) -> None:
+        """Refuse a table that would be refused in the end."""
+
+    @abstractmethod
+    def opened(self, what: str) -> AbstractContextManager[tuple[Rows, Progress]]:
+        """Open it for the length of a ``with`` block, with a bar that begins with these words; gives rows, progress."""
+
+
+def home_of(memory: str | None, engine: str | None) -> Home | None:
+    """Home that the options name; ``None``: the table is held in memory."""
+    if memory is None and engine is None:
+        return None
+    from sfumato.rows.memory_limit import Memory
+
+    if engine is not None:
+        from sfumato.rows.spark.master import Master
+
+        limit = Memory.of(memory or DEFAULT_MEMORY)
+        Master.of(engine)
+        return OnCluster(limit, engine)
+    return InBlocks(Memory.of(memory or DEFAULT_MEMORY))
+
+
+# Files that are read in blocks.
+
+
+@dataclass(frozen=True)
+class InBlocks(Home):
+    """A file on this machine, larger than memory."""
+
+    where = "out of core"
+
+    def checked_output(self, order: Order, *, force: bool, dry_run: bool) -> Path | None:
+        """Refuse an output that is not named or cannot be written."""
+        from sfumato.cli.making.release import checked_output
+        from sfumato.table.coding import Source
+
+        return None if dry_run else checked_output(order.output, Source(order.path, ""), force=force)
+
+    def check_audit(self, asked: AskedAudit) -> None:
+        """Refuse nothing: reading begins at once, and says what is wrong."""
+
+    def check_table(self, path: str, options: ReadOptions, roles: dict[str, Role]) -> None:
+        """Refuse nothing, as above."""
+
+    @contextmanager
+    def opened(self, what: str) -> Iterator[tuple[Rows, Progress]]:
+        """Show a bar."""
+        bar, progress = progress_bar(what)
+        with bar:
+            yield _Blocks(self.memory, progress), progress
+
+
+@dataclass(frozen=True)
+class _Blocks(Rows):
+    memory: Memory
+    progress: Progress
+
+    def open(self, path: str | Path, schema: Schema | None, options: ReadOptions) -> OutlinedTable:
+        from sfumato.rows.out_of_core import open_large
+
+        return open_large(path, memory=self.memory.n_bytes, schema=schema, options=options, progress=self.progress)
+
+    def audited(
+        self,
+        path: str,
+        manifest_path: Path,
+        original: OutlinedTable | None,
+        declared: Declared,
+        key: bytes | None,
+    ) -> AuditReport:
+        from sfumato.publishing.out_of_core.proposal import as_large
+        from sfumato.publishing.out_of_core.release import audit_large_file
+
+        beside = None if original is None else as_large(original)
+        return audit_large_file(
+            path,
+            manifest_path,
+            self.memory,
+            original=beside,
+            key=key,
+            check_roles=declared,
+            progress=self.progress,
+        )
+
+    def profile(self, table: OutlinedTable) -> dict[str, Any]:
+        from sfumato.audit.not_in_memory import profile_rows
+        from sfumato.audit.out_of_core import BlockReader
+        from sfumato.publishing.out_of_core.proposal import as_large
+
+        return profile_rows(BlockReader(self.memory.n_bytes, self.progress), as_large(table))
+
+
+# Tables on a Spark cluster.
+
+
+@dataclass(frozen=True)
+class OnCluster(Home):
+    """Parquet files that driver and workers see under the same path."""
+
+    engine: str
+    where = "on a cluster"
+
+    def checked_output(self, order: Order, *, force: bool, dry_run: bool) -> Path | None:
+        """Refuse, before Java is started, what the files say of themselves that the cluster would refuse."""
+        _refuse_other_formats(order.path, order.options)
+        target = None if dry_run else self._checked_target(order, force=force)
+        _say_if_few(_check_data(order))
+        return target
+
+    @staticmethod
+    def _checked_target(order: Order, *, force: bool) -> Path:
+        from sfumato.errors import InvalidParameterError
+        from sfumato.publishing.manifest_file import manifest_path_for
+        from sfumato.publishing.spark import check_folder_targets
+
+        if order.output is None:
+            hint = "a name such as -o release.parquet; or try --dry-run"
+            raise InvalidParameterError("output", "got none", allowed="given", hint=hint)
+        check_folder_targets(order.output, manifest_path_for(order.output), [Path(order.path)], force=force)
+        return order.output
+
+    def check_audit(self, asked: AskedAudit) -> None:
+        """Refuse files of other formats, and files that the cluster would refuse, before Java is started."""
+        from sfumato.publishing.reaudit import read_manifest
+        from sfumato.rows.spark.table import check_cluster_file
+        from sfumato.table.io.parquet import StoredParquet
+
+        original, project, options = asked.original, asked.project, asked.options
+        _refuse_other_formats(asked.path, replace(options, format=None))
+        if project is not None:
+            _refuse_other_formats(str(project.data), project.options)
+        if original is not None:
+            _refuse_other_formats(original, options)
+        read_manifest(asked.manifest_path)
+        _say_if_few(check_cluster_file(asked.path)[0])
+        if project is not None:
+            _, names = check_cluster_file(project.data_path, project.options)
+            project.check_data(names, lambda: StoredParquet.of(project.data_path).sha256)
+        if original is not None:
+            check_cluster_file(original, replace(options, complete_rows_only=False), named=asked.roles)
+
+    def check_table(self, path: str, options: ReadOptions, roles: dict[str, Role]) -> None:
+        """Refuse a file of another format, or one that the cluster would refuse, before Java is started."""
+        from sfumato.rows.spark.table import check_cluster_file
+
+        _refuse_other_formats(path, options)
+        _say_if_few(check_cluster_file(path, options, named=roles)[0])
+
+    @contextmanager
+    def opened(self, what: str) -> Iterator[tuple[Rows, Progress]]:
+        """Open a session with the cluster."""
+        from sfumato.rows.spark.session import spark_session
+
+        bar, progress = progress_bar("connecting to the cluster")
+        with bar, spark_session(self.engine, memory=self.memory.n_bytes) as session:
+            progress(0, 0, f"{what}: values are counted by the cluster")
+            yield _Cluster(self.memory, session), progress
+
+
+@dataclass(frozen=True)
+class _Cluster(Rows):
+    memory: Memory
+    session: Any
+
+    def open(self, path: str | Path, schema: Schema | None, options: ReadOptions) -> OutlinedTable:
+        from sfumato.rows.spark.table import open_cluster
+
+        return open_cluster(self.session, path, memory=self.memory.n_bytes, schema=schema, options=options)
+
+    def audited(
+        self,
+        path: str,
+        manifest_path: Path,
+        original: OutlinedTable | None,
+        declared: Declared,
+        key: bytes | None,
+    ) -> AuditReport:
+        from sfumato.publishing.spark import as_on_cluster, audit_cluster_file
+
+        beside = None if original is None else as_on_cluster(original)
+        return audit_cluster_file(
+            self.session, path, manifest_path, self.memory, original=beside, key=key, check_roles=declared
+        )
+
+    def profile(self, table: OutlinedTable) -> dict[str, Any]:
+        from sfumato.publishing.spark import as_on_cluster, cluster_profile
+
+        return cluster_profile(as_on_cluster(table), self.memory)
+
+
+def _refuse_other_formats(path: str, options: ReadOptions) -> None:
+    """Refuse what is no Parquet by its name, before a cluster is asked."""
+    from sfumato.errors import InvalidParameterError
+    from sfumato.table.io.databases.address import is_address
+    from sfumato.table.io.foreign import refuse_address
+    from sfumato.table.io.formats import format_of
+    from sfumato.table.io.read import named_database
+
+    if is_address(path):
+        named_database(path, options)
+    else:
+        refuse_address(path)  # which, like the line above, shows no credentials
+    found = options.format or ("parquet" if Path(path).is_dir() else format_of(path))
+    if found != "parquet" or path == "-":
+        allowed = "a Parquet file, or a folder of Parquet files, that driver and workers see under the same path"
+        raise InvalidParameterError("a table with --engine", f"got {path!r}", allowed=allowed)
+
+
+def _check_data(order: Order) -> int:
+    """Refuse data that the cluster would refuse, by what their files say of themselves; gives the number of rows."""
+    from sfumato.rows.spark.table import check_cluster_file
+    from sfumato.schema import Column, Schema
+    from sfumato.table.io.parquet import StoredParquet
+
+    n_rows, names = check_cluster_file(order.path, order.options, named=order.roles)
+    if order.project is not None:
+        schema = order.project.check_data(names, lambda: StoredParquet.of(order.path).sha256)
+    else:
+        is_whole = set(order.roles) == set(names)
+        schema = Schema.of(Column(name, order.roles[name]) for name in names) if is_whole else None
+    if schema is not None:
+        schema.check_quasi_identifiers("to release")
+    return n_rows
+
+
+def _say_if_few(n_rows: int) -> None:
+    """Say that one machine is faster, where it is."""
+    if n_rows < FEW_ROWS:
+        words = f"note: the table has {n_rows:,} rows. Below {FEW_ROWS:,} rows --memory without --engine is faster"
+        click.echo(f"{words}: a cluster takes 19 to 25 times the CPU", err=True)
+
+
+# The commands.
+
+
+def release_away(
+    data: str | None,
+    project_path: Path,
+    settings: dict[str, Any],
+    home: Home,
+    force: bool,
+    dry_run: bool,
+    as_json: bool,
+    ledger: LedgerUse,
+) -> None:
+    """Make a release of a table that is not in memory, audit it and write it."""
+    from sfumato.cli.making.release import formula_warnings, order_warnings, said_of, say_not_used
+    from sfumato.cli.speaking.summary import (
+        show_guesses,
+        show_left_out_births,
+        show_notes,
+        show_readings,
+        show_ready_hierarchies,
+        show_release,
+        show_verdict,
+        show_warnings,
+        showing_new_key,
+    )
+    from sfumato.errors import InvalidParameterError
+    from sfumato.publishing.from_project import release_key
+    from sfumato.publishing.ledger import Ledger
+    from sfumato.publishing.out_of_core.release import check_able, propose, publish_large
+    from sfumato.publishing.publish import committed
+    from sfumato.publishing.together import checked_away
+    from sfumato.report.prepared_columns import prepared_in_words
+
+    if ledger == "repair":
+        raise InvalidParameterError("--ledger", "got repair", allowed="repair without --memory and --engine only")
+    order = _order(data, project_path, settings)
+    asked = settings["cells"] or (order.project.cells if order.project is not None else None)
+    if asked in ("values", "draws"):
+        allowed = "ranges with --memory and --engine: other cells need all rows of a class at once"
+        raise InvalidParameterError("--cells", f"got {asked}", allowed=allowed)
+    kept = None if order.project is None else Ledger.of_project(order.project.path)
+    if kept is None:
+        say_not_used()
+    else:
+        kept.check_key()
+    check_able(order.mechanism, home.where)
+    target = home.checked_output(order, force=force, dry_run=dry_run)
+    with home.opened("reading") as (rows, progress):
+        original, guesses = _opened(rows, order, home.memory)
+        show_guesses(guesses)
+        show_left_out_births(original.outline, guesses)
+        show_readings(original.schema)
+        _say_of_persons(original, home.memory)
+        proposal = propose(original, order.mechanism, home.memory, progress=progress)
+        if order.project is not None:
+            is_published = target is not None
+            with (
+                showing_new_key(order.project.path.parent),
+                release_key(order.project, order.mechanism, original.source, is_published=is_published) as key,
+            ):
+                proposal = replace(proposal, release=committed(proposal.release, original.source, key))
+        keeps_order = settings["keep_order"] if order.project is None else order.project.keep_order
+        proposal = proposal.with_order_kept() if keeps_order else proposal
+        release = proposal.release
+        recorded = None if kept is None else said_of(checked_away(proposal, home.memory, kept, ledger))
+        if target is not None:
+            published = publish_large(proposal, target, home.memory, force=force, recorded=recorded, progress=progress)
+            release = published.release
+    if as_json:
+        click.echo(release.manifest.to_json(), nl=False)
+    show_release(release)
+    show_notes(prepared_in_words(release.manifest))
+    show_ready_hierarchies(order.mechanism)
+    if target is None:
+        click.echo("dry run: nothing was written; the promises were measured on counts or on a sample", err=True)
+    else:
+        show_verdict(published.audit)
+        click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
+    show_warnings([*order_warnings(release), *formula_warnings(release, target)])
+
+
+def _order(data: str | None, project_path: Path, settings: dict[str, Any]) -> Order:
+    from sfumato.cli.making.release import merged_parameters, project_with_flags
+    from sfumato.mechanisms.registry import build_mechanism
+    from sfumato.project.file import DEFAULT_MECHANISM
+
+    if data is None:
+        project = project_with_flags(project_path, settings)
+        mechanism = build_mechanism(str(project.mechanism), project.parameters)
+        return Order(str(project.data), mechanism, project.output, project.options, {}, project)
+    options, roles, confirmed = read_options(settings), given_roles(settings), confirmed_columns(settings)
+    name = settings["mechanism"] or DEFAULT_MECHANISM
+    mechanism = build_mechanism(name, merged_parameters(name, {}, settings))
+    output = Path(settings["output"]) if settings["output"] else None
+    return Order(data, mechanism, output, options, roles, confirmed=confirmed, preparations=preparations_in(settings))
+
+
+def _opened(rows: Rows, order: Order, memory: Memory) -> tuple[OutlinedTable, list[ColumnGuess]]:
+    """Open a table as a project describes it, or with the roles that are given and the others guessed."""
+    from sfumato.rows.persons import one_row_each
+    from sfumato.table.preparing.prepared import prepared_rows
+
+    if order.project is not None:
+        return prepared_rows(opened_project(rows, order.project), order.project.preparations), []
+    opened, guesses = _guessed(rows, order.path, order.options, order.roles)
+    rule = order.options.one_row_per_person
+    opened = opened if rule is None else one_row_each(opened, rule, memory.n_bytes)
+    described = opened.with_schema(opened.schema.with_confirmed(order.confirmed))
+    return prepared_rows(described, order.preparations), guesses
+
+
+def _say_of_persons(original: OutlinedTable, memory: Memory) -> None:
+    """Say of identifiers that repeat that rows are counted, and how many rows were left out at the door."""
+    from sfumato.cli.making.release import say_left_out
+    from sfumato.cli.speaking.summary import show_notes, show_repeating
+    from sfumato.rows.persons import identifiers_away, person_notes_away
+
+    show_repeating(identifiers_away(original, memory.n_bytes))
+    show_notes(person_notes_away(original))
+    say_left_out(original.outline)
+
+
+def opened_project(rows: Rows, project: Project) -> OutlinedTable:
+    """Open the table of a project as the project describes it."""
+    return project.opened_by(lambda schema: rows.open(project.data, schema, project.options))
+
+
+def _guessed(
+    rows: Rows, path: str, options: ReadOptions, roles: dict[str, Role], *, quasi_identifiers_as_given: bool = False
+) -> tuple[OutlinedTable, list[ColumnGuess]]:
+    """Open a table and give its columns the roles that are given, and the others guessed ones."""
+    from sfumato.errors import SchemaError
+    from sfumato.table.io.read import check_formats
+
+    opened = rows.open(path, None, replace(options, mixed_as_text=True))
+    check_formats(options, opened.schema.names(), path)
+    for name in opened.schema.names():
+        if opened.is_open(name) and name not in roles:
+            problem = "has too many distinct values to guess its role"
+            hint = "give it one: --identifiers if it names people, --other to publish it unchanged"
+            raise SchemaError(problem, column=name, hint=hint)
+    described, guesses = apply_roles(opened.outline, roles, quasi_identifiers_as_given=quasi_identifiers_as_given)
+    return _described_as(opened, described), guesses
+
+
+def _described_as(opened: OutlinedTable, described: AnyTable) -> OutlinedTable:
+    """Give an opened table the schema that its outline was described by."""
+    from sfumato.table.coding import Table
+
+    if not isinstance(described, Table):
+        raise AssertionError
+    return opened.with_schema(described.schema)
+
+
+def verify_away(
+    path: str,
+    manifest_path: Path,
+    original: str | None,
+    project: str | None,
+    options: ReadOptions,
+    roles: dict[str, Role],
+    home: Home,
+    key: str | None = None,
+) -> AuditReport:
+    """Audit a release where its rows are, against its original if that is given."""
+    from sfumato.cli.speaking.summary import show_notes, show_repeating, show_stated_formats
+    from sfumato.project.file import load_project
+    from sfumato.publishing.reaudit import key_of_release, original_options
+    from sfumato.rows.persons import identifiers_away, person_notes_away
+
+    described = load_project(project) if project else None
+    home.check_audit(AskedAudit(path, manifest_path, original, described, options, roles))
+    secret = key_of_release(manifest_path, project=project, file=key)
+    with home.opened("auditing") as (rows, _):
+        beside = None if described is None else opened_project(rows, described)
+        if original is not None:
+            show_stated_formats(options, manifest_path)
+            opened = rows.open(original, None, original_options(options, manifest_path))
+            beside = _described_as(opened, with_given_roles(opened.outline, roles))
+        if beside is not None:
+            show_repeating(identifiers_away(beside, home.memory.n_bytes))
+            show_notes(person_notes_away(beside))
+        return rows.audited(path, manifest_path, beside, True if project else roles.keys(), secret)
+
+
+def profile_away(path: str, options: ReadOptions, roles: dict[str, Role], home: Home, as_json: bool) -> None:
+    """Print the risk profile of a table that is not in memory."""
+    from sfumato.cli.speaking.summary import show_guesses, show_notes, show_profile, show_readings, show_repeating
+    from sfumato.rows.persons import identifiers_away, person_notes_away, persons_repeat
+
+    home.check_table(path, options, roles)
+    with home.opened("reading") as (rows, _):
+        table, guesses = _guessed(rows, path, options, roles, quasi_identifiers_as_given=True)
+        profile = rows.profile(table)
+        identifiers = [] if as_json else identifiers_away(table, home.memory.n_bytes)
+        notes = [] if as_json else person_notes_away(table)
+        are_rows = not as_json and persons_repeat(table, home.memory.n_bytes)
+    if as_json:
+        click.echo(json.dumps(profile, indent=2))
+        return
+    show_guesses(guesses)
+    show_readings(table.schema)
+    show_repeating(identifiers)
+    show_notes(notes)
+    if are_rows:
+        click.echo("note: some persons have several rows; this profile is about rows, not about people", err=True)
+    show_profile(profile)
