@@ -20,6 +20,7 @@ from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
 from sfumato.table.labels import Code, ColumnLabels
+from sfumato.table.preparing.declared import Preparation, preparations_of_entries
 from sfumato.table.preparing.prepared import preparation_entries
 from sfumato.table.row_order import SORTED
 from sfumato.table.weighted import CountedTable
@@ -96,6 +97,17 @@ class Manifest:
     def prepared(self) -> tuple[Mapping[str, Any], ...]:
         """What was done to columns right after they were read: the column, the operation, its public parameters."""
         return tuple((self.input or {}).get("prepared", ()))
+
+    @property
+    def preparations(self) -> tuple[Preparation, ...]:
+        """The same as declarations.
+
+        Raises
+        ------
+        SchemaError
+            If an entry is none that a declaration makes.
+        """
+        return preparations_of_entries(self.prepared)
 
     @property
     def missing_tokens(self) -> tuple[str, ...]:

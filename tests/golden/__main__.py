@@ -118,4 +118,5 @@ def _folder(keep: Path | None) -> Iterator[Path]:
         yield Path(name)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -11,6 +11,7 @@ from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.out_of_core.release import audit_large_file, propose, publish_large
 from sfumato.publishing.publish import make_release, publish
+from sfumato.publishing.reaudit import audit_published
 from sfumato.publishing.spark import audit_cluster_file
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
@@ -67,6 +68,26 @@ def test_persons_are_counted_as_in_memory(spark, folder, tmp_path, name, paramet
     assert checked(found) == {name for name in checked(expected) if not name.startswith("l-persons")}
     again = audit_cluster_file(spark, found.table_path, found.manifest_path, MEMORY, original=rows, check_roles=True)
     assert again.passed
+
+
+def test_a_promise_of_rows_is_counted_by_persons_as_in_memory(spark, folder, tmp_path):
+    """Whoever declares persons is told of them, whatever the publisher counted."""
+    by_rows = read_table(folder, schema=SCHEMA).with_schema({"patient": "identifier"})
+    made = publish(
+        make_release(by_rows, build_mechanism("mondrian", {"k": 4})), tmp_path / "r.parquet", original=by_rows
+    )
+    table = read_table(folder, schema=SCHEMA)
+    expected = audit_published(made.table_path, made.manifest_path, original=table, check_roles=True)
+
+    rows = open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=SCHEMA)
+    found = audit_cluster_file(spark, made.table_path, made.manifest_path, MEMORY, original=rows, check_roles=True)
+
+    assert [one.message for one in found.unchecked if one.name == "persons"] == [
+        one.message for one in expected.unchecked if one.name == "persons"
+    ]
+    by_persons = [[one.message for one in r.checks if one.name.endswith("by persons")] for r in (found, expected)]
+    assert by_persons[0] == by_persons[1]
+    assert by_persons[0] or any(one.name == "persons" for one in found.unchecked)
 
 
 @pytest.mark.parametrize("rule", ["first", "last", "random"])

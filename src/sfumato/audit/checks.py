@@ -18,7 +18,7 @@ EXCEPTIONS: Mapping[str, str] = {
     "promises": "a promise was not measured",
     "format": "the manifest is of an older version",
     "figures": "figures of the manifest were not recomputed",
-    "order": "the order of an ordered column was taken from the manifest",
+    "order": "the kind, order or listed values of a column were taken from the manifest",
     "formats": "the format of dates or numbers in the original was taken from the manifest",
     "cells": "cells of some columns were not compared with the original's",
     "row-order": "the rows are in an order that may tell more than they do",
@@ -30,9 +30,19 @@ EXCEPTIONS: Mapping[str, str] = {
     "noise": "whether noise was added cannot be checked",
     "commitment": "the commitment to the original, or to the population table, was not checked",
     "together": "releases of the same people were not judged together",
+    "persons": "a promise counts rows, and some persons have several",
 }
 """What an audit may be unable to check, by the word under which a reader accepts that."""
 
+NOT_COVERED = frozenset({"persons"})
+"""Exceptions that were looked at, and are about what no promise covers."""
+
+
+PUBLISHERS_WORD = (
+    "name and format of the original's file; name, settings and seed of the mechanism; numbers of hierarchy levels; "
+    "versions of programs"
+)
+"""Entries of a manifest that nothing is compared with. None of them is a promise."""
 
 GIVE_ORIGINAL = "give the original"
 DECLARE = "declare the roles of all columns"
@@ -89,6 +99,11 @@ class Unchecked:
     def __post_init__(self) -> None:
         if self.name not in EXCEPTIONS:
             raise AssertionError(self.name)  # what is not listed there nobody could accept
+
+    @property
+    def heading(self) -> str:
+        """Words in front of the message."""
+        return "NOT COVERED" if self.name in NOT_COVERED else "NOT CHECKED"
 
 
 @dataclass(frozen=True)
@@ -159,6 +174,8 @@ class AuditReport:
         --------
         >>> AuditReport((Check("rows", True, ""),), unchecked=(Unchecked("roles", "", "declare roles"),)).last_line
         'confirmed except: roles — 1 check passed, 1 could not run; to run it, declare roles'
+        >>> AuditReport((Check("rows", True, ""),), unchecked=(Unchecked("persons", ""),)).last_line
+        'confirmed except: persons — 1 check passed, 1 point is not covered'
         """
         n_good, n_all = sum(check.passed for check in self.checks), len(self.checks)
         if not self.passed:
@@ -172,9 +189,13 @@ class AuditReport:
         names = list(dict.fromkeys(one.name for one in self.unchecked))
         shown = [f"{name} (accepted)" if name in self.accepted else name for name in names]
         remedies = list(dict.fromkeys(one.remedy for one in self.unchecked if one.remedy))
-        n_open = len(self.unchecked)
-        to_make = f"; to run {'it' if n_open == 1 else 'them'}, {'; '.join(remedies)}" if remedies else ""
-        return f"confirmed except: {', '.join(shown)} — {held}, {n_open} could not run{to_make}"
+        n_beyond = sum(one.name in NOT_COVERED for one in self.unchecked)
+        n_open = len(self.unchecked) - n_beyond
+        ends = [f"{n_open} could not run"] if n_open else []
+        ends += [f"{n_beyond} {'point is' if n_beyond == 1 else 'points are'} not covered"] if n_beyond else []
+        aim = f"run {'it' if n_open == 1 else 'them'}" if n_open else "learn more"
+        to_make = f"; to {aim}, {'; '.join(remedies)}" if remedies else ""
+        return f"confirmed except: {', '.join(shown)} — {', '.join([held, *ends])}{to_make}"
 
     @property
     def failures(self) -> tuple[str, ...]:

@@ -37,6 +37,8 @@ class ClaimedColumn:
     label: str | None = None
     value_labels: tuple[tuple[float | str, str], ...] = ()
     """Labels that a file of a statistics package holds of the column and of its codes."""
+    unit: str | None = None
+    """What the original has next to every number of the column."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,8 @@ class Claims:
     """What was done to columns of the original right after they were read, by column."""
     escapes_formulas: bool = False
     """Whether cells that a spreadsheet program would run have an apostrophe in front."""
+    read_as: Mapping[str, str] = field(default_factory=dict)
+    """Formats in which texts of the original were read, by column."""
     unkeyed: frozenset[str] = frozenset()
     """Prepared columns whose cells rest on a secret that the audit was not given: they cannot be computed again."""
 
@@ -248,7 +252,13 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         perturbation=_perturbation(top.entry("perturbation")) if manifest.get("perturbation") is not None else None,
         escapes_formulas=is_keyed and output.data.get("escaped_formulas") is True,
         prepared=_prepared(source) if source and is_keyed and "prepared" in source.data else {},
+        read_as=_formats(source) if source and is_keyed and "read_as" in source.data else {},
     )
+
+
+def _formats(source: _Entry) -> dict[str, str]:
+    named = source.entry("read_as")
+    return {name: named.text(name) for name in named.data}
 
 
 def _commitment(source: _Entry) -> ClaimedCommitment | None:
@@ -449,7 +459,9 @@ def _column(entry: _Entry) -> ClaimedColumn:
     label = entry.text("label") if entry.data.get("label") is not None else None
     labelled = entry.entries("value_labels") if entry.data.get("value_labels") is not None else []
     values = tuple((own.number_or_text("value"), own.text("label")) for own in labelled)
-    return ClaimedColumn(entry.text("name"), Role(role), Kind(kind), _domain(entry), _own_missing(entry), label, values)
+    unit = entry.text("unit") if entry.data.get("unit") is not None else None
+    described = _domain(entry), _own_missing(entry), label, values, unit
+    return ClaimedColumn(entry.text("name"), Role(role), Kind(kind), *described)
 
 
 def _own_missing(entry: _Entry) -> tuple[str, ...] | None:
@@ -462,6 +474,9 @@ def _domain(entry: _Entry) -> tuple[str, ...] | None:
 
 def _recoding(entry: _Entry, strict: bool) -> ClaimedRecoding:
     values = entry.texts("values") if "values" in entry.data else ()
+    if strict and len(set(values)) < len(values):
+        problem = f"{entry.place}.values in the manifest names a value twice"
+        raise ManifestRefusedError(problem)
     name, column, rule = entry.text("name"), entry.text("column"), entry.text("rule")
     kind = entry.one_of("kind", tuple(Kind)) if "kind" in entry.data else Kind.CATEGORICAL
     above, upto = entry.number("above"), entry.number("upto")

@@ -11,7 +11,7 @@ import hmac
 import json
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -19,12 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.audit.checks import GIVE_BOTH, GIVE_KEY, Check, Unchecked, agrees_in_three_digits, listed
-from sfumato.audit.claims import ClaimedCommitment, Claims, is_number, is_synthetic
+from sfumato.audit.claims import BUCKETED, ClaimedCommitment, Claims, is_number, is_synthetic
+from sfumato.audit.descriptions import described_otherwise
 from sfumato.audit.levels.anonymity import anonymity_level, containment_level, sample_uniques
 from sfumato.audit.levels.buckets import largest_share, smallest_bucket
 from sfumato.audit.levels.diversity import distinct_level
 from sfumato.audit.reading.columns import AnyTable, Columns, classes_beside, group_rows, joint_counts
-from sfumato.audit.reading.values import numbers_in
+from sfumato.audit.reading.values import GENERALIZED, numbers_in
 from sfumato.errors import ManifestError, SchemaError
 from sfumato.guarantees import ROUNDING, BucketDiversity
 from sfumato.schema import WITHHELD, Kind, Role
@@ -188,17 +189,58 @@ COUNTED_ANEW: Mapping[str, Callable[[Columns, Claims], float | None]] = {
 def taken_on_trust(claims: Claims, has_original: bool) -> Iterator[Unchecked]:
     """Name the figures that the publisher states and no check computes again."""
     known = {*MEASURED, *SAMPLE_SIZES, ALL_ROWS, *COUNTED_ANEW, "suppressed_fraction"}
-    known |= {"global_certainty_penalty", COPIED_ROWS} if has_original else set()
+    known |= {"global_certainty_penalty"} if has_original and _is_penalty_measured(claims) else set()
+    is_counted = claims.perturbation is None or claims.perturbation.kind == BUCKETED  # other rows are nobody's copies
+    known |= {COPIED_ROWS} if has_original and is_counted else set()
     parts = (claims.stated_utility, claims.stated_risk)
-    names = [name for part in parts for name, value in part.items() if name not in known and not _is_text(value)]
+    names = [
+        name for part in parts for name, value in part.items() if name not in known and not _is_known_text(name, value)
+    ]
     names += [name for name in claims.stated_sections if name not in ("utility", "risk")]
     if names:
         said = f"figures that the publisher states and no check recomputes: {listed(names, most=20)}"
         yield Unchecked("figures", said.replace("_", " "))
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+def _is_penalty_measured(claims: Claims) -> bool:
+    """Whether the certainty penalty is computed again beside the original: of ranges and sets, with no row left out."""
+    by_ranges = any(r.rule == GENERALIZED and r.name == r.column for r in claims.recodings.values())
+    return by_ranges and not claims.suppressed_rows
+
+
+_ON_SAMPLE = re.compile(
+    "; they rest on a sample of [0-9,]+ of [0-9,]+ rows; columns that give the sensitive one away are looked for in "
+    "all rows before anything is published$"
+)
+_KNOWN_TEXTS: Mapping[str, Sequence[str]] = {
+    "what_this_is": (
+        "estimates by cross-validation for one kind of attacker; nothing is proven",
+        "a measure of what was dropped; nothing is promised about the columns that are released",
+        "k counts rows of all parties together: a person with rows at several parties counts several times. A party "
+        "knows which rows are its own, and all parties but one together know the rest",
+    ),
+    "sensitive_column": (
+        "not released",
+        "the target, which is released: the bound is about people whose value is not in the release",
+    ),
+    "anonymity_level_left_out": ("the combinations are too many to be counted",),
+    "test": ("corrected", "paired"),
+    "tree": tuple(
+        f"no split of the tree is left at this k: {rest}"
+        for rest in (
+            "rows were divided by the scores alone, as mondrian does",
+            "rows were divided by the penalty alone, whatever the target, as mondrian does",
+            "all rows are one group",
+        )
+    ),
+}
+"""Sentences that releases have among their figures; any other text is the publisher's own."""
+
+
+def _is_known_text(name: str, value: object) -> bool:
+    if not isinstance(value, str) or name == "suppression_limit_counts":  # which another check looks at
+        return isinstance(value, str)
+    return _ON_SAMPLE.sub("", value) in _KNOWN_TEXTS.get(name, ())
 
 
 def check_samples(claims: Claims) -> Iterator[Check]:
@@ -406,7 +448,7 @@ def _check_names(in_any_order: bool, columns: Columns, claims: Claims) -> Check:
 
 
 def _check_kinds(columns: Columns, claims: Claims) -> Check:
-    """Whether columns stated to be numeric hold numbers; the other kinds put no limit on values."""
+    """Whether columns stated to be numeric hold numbers, and all are described as they were made."""
     wrong = []
     for claimed in claims.columns:
         if (
@@ -415,9 +457,8 @@ def _check_kinds(columns: Columns, claims: Claims) -> Check:
             and numbers_in(columns.coded(claimed.name).values)[1].any()
         ):
             wrong.append(claimed.name)
-    said = (
-        f"stated to be numeric, but not all values are numbers: {listed(wrong)}"
-        if wrong
-        else "numeric columns hold numbers"
-    )
-    return Check("kinds", not wrong, said)
+    problems = [f"stated to be numeric, but not all values are numbers: {listed(wrong)}"] if wrong else []
+    otherwise = described_otherwise(columns, claims)
+    more = f" and {len(otherwise) - 5:,} more" if len(otherwise) > 5 else ""
+    problems += [f"columns are described otherwise than made: {'; '.join(otherwise[:5])}{more}"] if otherwise else []
+    return Check("kinds", not problems, "; ".join(problems) or "numeric columns hold numbers")

@@ -20,10 +20,11 @@ from sfumato.audit.claims import ClaimedPersons, Claims, Promise, is_number, rea
 from sfumato.audit.evidence import MEASURED, UNIQUE_ROWS, check_risk
 from sfumato.audit.kinds import JUDGED, Around
 from sfumato.audit.levels import entropy
-from sfumato.audit.levels.breach import check_large_breach, coarsened_columns, measure_large, sample_words
+from sfumato.audit.levels.breach import check_large_breach, coarsened_columns, measure_large
 from sfumato.audit.levels.entropy import check_gain_promise
-from sfumato.audit.levels.persons import check_person_promise, limit_of_persons, within_limit_of_persons
-from sfumato.audit.levels.persons_away import Counts, GroupKeys, losses_away, measure_away
+from sfumato.audit.levels.persons.groups import check_person_promise, limit_of_persons, within_limit_of_persons
+from sfumato.audit.levels.persons.not_in_memory import AskedOfPersons, Counts, GroupKeys, losses_away, measure_away
+from sfumato.audit.levels.persons.row_promises import person_column, promises_of_rows, said_of_rows
 from sfumato.audit.original.cell_rules import CellRule, cell_rules
 from sfumato.audit.original.fidelity import check_description, check_rows
 from sfumato.audit.original.labels import check_labels
@@ -39,14 +40,16 @@ from sfumato.audit.reading.values import GENERALIZED, TYPICAL, is_text
 from sfumato.audit.verify import (
     audit_release,
     check_audited,
+    check_level,
     has_all_roles,
+    not_measured,
     open_questions,
     types_of,
     values_of,
     without_open_questions,
 )
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError, SchemaError
-from sfumato.guarantees import BreachBound, Containment, PersonAnonymity, PrivacyGain
+from sfumato.guarantees import BreachBound, Containment, Guarantee, KAnonymity, PersonAnonymity, PrivacyGain
 from sfumato.progress import Progress
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import PersonRows, Table
@@ -198,6 +201,7 @@ def audit_rows(
         rows = check_rows(Columns(released.outline), before, claims, offered)
         more.append(rows)
         more.extend(_check_cells(reader, released, counted, original, claims, rows))
+        more.extend(_check_row_promises(reader, released, counted, original, claims))
         more.extend(_check_penalty(released, original, claims))
         more.extend(check_labels(original.outline.source, claims))
         more.extend(_not_checked(reader, released, original, claims))
@@ -406,27 +410,17 @@ def _check_persons(
     beside: Beside,
 ) -> Iterator[Check]:
     """Whether every group has the rows of enough persons, whom the original alone knows."""
-    name = f"{guarantee.kind}: level"
     try:
         if guarantee.person not in original.schema:
             raise ColumnNotFoundError(guarantee.person, original.schema.names(), where="the original")
-        asked = (
-            guarantee,
-            counted,
-            original,
-            list(cell_rules(beside.released, beside.original, beside.claims)),
-            lambda names: reader.counted(original, names),
-            lambda known: reader.persons_of_groups(original, known, guarantee.person),
-        )
+        asked = _asked_of_persons(guarantee, reader, counted, original, beside)
         found = measure_away(*asked)
         limited = limit_of_persons(beside.claims)
         losses = losses_away(*asked) if limited == guarantee and beside.claims.suppressed_rows else (0, 0)
     except (SchemaError, InvalidParameterError, TooManyRowsError) as exc:
-        yield Check(name, False, f"{guarantee.kind} cannot be measured: {exc}", guarantee.k)
+        yield not_measured(promise, exc)
         return
-    passed = guarantee.is_met_by(found)
-    said = f"{'holds' if passed else 'does not hold'}: promised k = {guarantee.k:g}, found {found:.6g}"
-    yield Check(name, passed, f"{guarantee.kind} {said}", guarantee.k, found)
+    yield check_level(promise, found)
     yield check_audited(promise, found)
     if isinstance(limited, Check):
         yield limited
@@ -434,26 +428,67 @@ def _check_persons(
         yield within_limit_of_persons(beside.claims, *losses)
 
 
+def _asked_of_persons(
+    guarantee: PersonAnonymity,
+    reader: RowReader[AnyRows],
+    counted: CountedTable,
+    original: AnyRows,
+    beside: Beside,
+) -> AskedOfPersons:
+    return (
+        guarantee,
+        counted,
+        original,
+        list(cell_rules(beside.released, beside.original, beside.claims)),
+        lambda names: reader.counted(original, names),
+        lambda known: reader.persons_of_groups(original, known, guarantee.person),
+    )
+
+
+def _check_row_promises(
+    reader: RowReader[AnyRows], released: AnyRows, counted: CountedTable, original: AnyRows, claims: Claims
+) -> Iterator[Check | Unchecked]:
+    """Count by persons what is promised of rows; k and a breach bound can be, all others are an exception here."""
+    before = Columns(original.outline)
+    person = person_column(claims, before)
+    of_rows = [] if person is None or person not in before else promises_of_rows(claims, person)
+    if person is None or not of_rows:
+        return
+    if len(reader.place_of_each_person(original, ClaimedPersons(person, "first", 0))) == original.n_rows:
+        return
+    beside = Beside(Columns(released.outline), before, claims)
+
+    def level(own: Guarantee) -> float:
+        if isinstance(own, BreachBound):
+            return measure_large(own, original, reader.progress)
+        if not isinstance(own, PersonAnonymity):
+            raise AssertionError
+        try:
+            return measure_away(*_asked_of_persons(own, reader, counted, original, beside))
+        except TooManyRowsError as exc:
+            raise InvalidParameterError("rows", f"there are {exc}", allowed="as many as fit in memory") from None
+
+    for own in of_rows:
+        is_estimate = isinstance(own, BreachBound) and not coarsened_columns(own, claims)
+        is_measured = isinstance(own, KAnonymity) or is_estimate
+        yield said_of_rows(own, person, None, level if is_measured else None, IN_MEMORY)
+
+
 def _check_level(
     promise: Promise, original: OutlinedTable, beside: Beside, progress: Progress | None
 ) -> Iterator[Check]:
     guarantee = promise.guarantee
-    name = f"{guarantee.kind}: level"
     try:
         if isinstance(guarantee, BreachBound):
-            promised, found = guarantee.max_breach_increase, measure_large(guarantee, original, progress)
+            found = measure_large(guarantee, original, progress)
         elif isinstance(guarantee, PrivacyGain):
-            promised, found = guarantee.min_privacy_gain, entropy.measure(guarantee, beside)
+            found = entropy.measure(guarantee, beside)
         else:
             raise AssertionError
     except (SchemaError, InvalidParameterError) as exc:
-        yield Check(name, False, f"{guarantee.kind} cannot be measured: {exc}")
+        yield not_measured(promise, exc)
         return
-    passed = guarantee.is_met_by(found)
-    said = f"{'holds' if passed else 'does not hold'}: promised {promised:g}, found {found:.6g}"
-    sampled = sample_words(guarantee, original.n_rows)
-    said += f", estimated on the audit's own {sampled}" if sampled else ""
-    yield Check(name, passed, f"{guarantee.kind} {said}", promised, found)
+    yield check_level(promise, found, original.n_rows)
     yield check_audited(promise, found)
 
 

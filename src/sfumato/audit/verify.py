@@ -33,6 +33,7 @@ from sfumato.audit.claims import (
     is_synthetic,
     read_claims,
 )
+from sfumato.audit.descriptions import described_without_original
 from sfumato.audit.evidence import (
     check_commitment,
     check_counts,
@@ -51,7 +52,8 @@ from sfumato.audit.levels.both_roles import check_both_roles, sensitive_and_know
 from sfumato.audit.levels.breach import sample_words
 from sfumato.audit.levels.buckets import check_bucket_numbers
 from sfumato.audit.levels.differential_privacy import NOISE, check_construction, check_exactness, unconfirmed
-from sfumato.audit.levels.persons import check_person_suppression
+from sfumato.audit.levels.persons.groups import check_person_suppression
+from sfumato.audit.levels.persons.row_promises import check_row_promises
 from sfumato.audit.levels.registry import (
     is_about_fitting_rows,
     is_measurable,
@@ -72,14 +74,14 @@ from sfumato.audit.reading.formulas import without_apostrophes
 from sfumato.audit.reading.row_order import check_row_order, is_sorted, kept_as_read
 from sfumato.audit.reading.spelling import check_spelling
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import ROUNDING
+from sfumato.guarantees import ROUNDING, BucketDiversity, Guarantee
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.weighted import OpenColumn
 
 __all__ = ["AuditReport", "Check", "audit_release", "is_measurable", "measured_level"]
 
 _MOST_NAMES = 20
-_OPEN = ("original", "roles", "promises", "format", "figures")
+_OPEN = ("original", "roles", "promises", "format", "figures", "persons")
 
 
 def audit_release(
@@ -192,6 +194,7 @@ def audit_release(
     found.extend(check_samples(claims))
     found.extend(check_suppression(claims))
     found.extend(check_person_suppression(claims, beside))
+    found.extend(check_row_promises(claims, given, beside))
     found.extend(check_listed_labels(described, claims))
     found.extend(beside.check_stated_penalty() if beside is not None else ())
     if before is not None and beside is not None and original is not None:
@@ -260,6 +263,7 @@ def open_questions(claims: Claims, original: Columns | None, check_roles: Declar
     elif original is None:
         said = "whether the released cells follow from the original, and whether what was read as missing was missing"
         yield Unchecked("original", said, GIVE_ORIGINAL)
+        yield from described_without_original(claims)
     if all(is_measurable(promise.guarantee) for promise in claims.promises):  # else every figure was computed again
         yield from taken_on_trust(claims, original is not None)
     yield from _undeclared(claims, frozenset() if original is None else original.declared(check_roles))
@@ -356,6 +360,11 @@ def _check_promises_exist(claims: Claims) -> Check:
     n = len(claims.promises)
     said = f"{n} guarantee{'s' if n > 1 else ''}" if n else "nothing"
     passed = n > 0
+    every = [promise.guarantee for promise in claims.promises]
+    if any(own in every[:i] for i, own in enumerate(every)):
+        passed, said = False, f"{said}, and one of them twice"
+    if alone := _asked_alone(claims):
+        passed, said = False, f"{said}, and not the levels that the mechanism was asked for: {', '.join(alone)}"
     if _is_synthetic(claims) and all(is_measurable(promise.guarantee) for promise in claims.promises):
         passed, said = False, f"{said}, and none about how its synthetic rows were drawn"
     return Check("promises", passed, f"the manifest promises {said}")
@@ -381,8 +390,6 @@ def _check_promise(
     if not is_measurable(promise.guarantee):
         yield from check_construction(promise, Columns(released), claims, manifest)
         return
-    name, parameter = _level_name(promise), next(iter(_parameters(promise)), "level")
-    promised = getattr(promise.guarantee, parameter, None)
     if needs_original(promise.guarantee) and beside is None:
         yield Unchecked("promises", f"{kind} was not measured: it needs the original", GIVE_ORIGINAL)
         return
@@ -392,27 +399,46 @@ def _check_promise(
     try:
         found = level_beside(promise.guarantee, released, beside, population)
     except NotToldError as exc:
-        yield from _said_of_bound(promise, name, exc)
+        yield from _said_of_bound(promise, exc)
         return
     except (SchemaError, InvalidParameterError) as exc:
-        yield Check(name, False, f"{kind} cannot be measured: {exc}", promised)
+        yield not_measured(promise, exc)
         return
-    passed = promise.guarantee.is_met_by(found)
-    said = f"{'holds' if passed else 'does not hold'}: promised {parameter} = {promised:g}, found {found:.6g}"
-    sampled = sample_words(promise.guarantee, len(beside.rows)) if beside is not None else ""
-    said += f", estimated on the audit's own {sampled}" if sampled else ""
-    said += _merged_words(promise, Columns(released))
-    yield Check(name, passed, f"{kind} {said}", promised, _in_json(found))
+    n_rows = None if beside is None else len(beside.rows)
+    yield check_level(promise, found, n_rows, _merged_words(promise, Columns(released)))
     if check_audited_values:
         yield check_audited(promise, found)
 
 
-def _said_of_bound(promise: Promise, name: str, told: NotToldError) -> Iterator[Check | Unchecked]:
+def check_level(promise: Promise, found: float, n_rows: int | None = None, more: str = "") -> Check:
+    """Whether a level that was found keeps a promise: the one place that says so, wherever the rows are.
+
+    Parameters
+    ----------
+    n_rows : int or None
+        Rows of the original that may be released; of more than fit an estimate is of a sample, which is said.
+    more : str
+        Further words at the end.
+    """
+    guarantee, name = promise.guarantee, promise.guarantee.level.name
+    promised, passed = getattr(guarantee, name), guarantee.is_met_by(found)
+    said = f"{'holds' if passed else 'does not hold'}: promised {name} = {promised:g}, found {found:.6g}"
+    sampled = "" if n_rows is None else sample_words(guarantee, n_rows)
+    said += f", estimated on the audit's own {sampled}" if sampled else ""
+    return Check(_level_name(promise), passed, f"{guarantee.kind} {said}{more}", promised, _in_json(found))
+
+
+def not_measured(promise: Promise, problem: Exception) -> Check:
+    """Say that a promise cannot be measured, and therefore not be kept."""
+    kind, promised = promise.guarantee.kind, getattr(promise.guarantee, promise.guarantee.level.name)
+    return Check(_level_name(promise), False, f"{kind} cannot be measured: {problem}", promised)
+
+
+def _said_of_bound(promise: Promise, told: NotToldError) -> Iterator[Check | Unchecked]:
     """Say that a promise holds whichever way rows belong together, or that it cannot be told."""
-    kind = promise.guarantee.kind
+    kind, name, parameter = promise.guarantee.kind, _level_name(promise), promise.guarantee.level.name
     if promise.guarantee.is_met_by(told.at_least):
-        parameter = next(iter(_parameters(promise)), "level")
-        promised = getattr(promise.guarantee, parameter, None)
+        promised = getattr(promise.guarantee, parameter)
         said = f"holds: promised {parameter} = {promised:g}, found at least {told.at_least:.6g}"
         yield Check(name, True, f"{kind} {said}, whichever rows a group holds", promised, _in_json(told.at_least))
         yield Unchecked("figures", f"the level of {kind} that the manifest gives as audited: {told}")
@@ -466,6 +492,25 @@ def _check_parameters(promise: Promise, claims: Claims) -> Iterator[Check]:
         shown = f"{used:g}" if is_number(used) else "not a number"
         message = f"{kind}: {name} = {promised:g} is promised, the mechanism's {name} is {shown}"
         yield Check(f"{kind}: parameter {name}", passed, message, promised, used if is_number(used) else None)
+
+
+_ONLY_FOR_A_PROMISE = ("t", "beta", "delta", "alpha", "epsilon", "k_map", "delta_max", "max_unique_fraction")
+"""Settings that a mechanism has only where it promises what they are the level of."""
+
+
+def _asked_alone(claims: Claims) -> list[str]:
+    """Levels among the mechanism's settings that are not promised: readers could take a setting for a promise."""
+    given = [name for name in _ONLY_FOR_A_PROMISE if claims.parameters.get(name) is not None]
+    return [
+        name for name in given if not any(_is_level_of(promise.guarantee, name, claims) for promise in claims.promises)
+    ]
+
+
+def _is_level_of(guarantee: Guarantee, name: str, claims: Claims) -> bool:
+    """Whether a setting is the level of a promise; in buckets a largest share of α is a diversity of 1/α."""
+    if isinstance(guarantee, BucketDiversity) and name == "alpha" and is_number(claims.parameters[name]):
+        return bool(guarantee.l * claims.parameters[name] >= 1 - ROUNDING)
+    return hasattr(guarantee, name)
 
 
 def check_audited(promise: Promise, found: float) -> Check:

@@ -36,7 +36,7 @@ from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.io.write import write_table
-from sfumato.table.preparing.declared import Preparation, preparations_of_entries
+from sfumato.table.preparing.declared import Preparation
 from sfumato.table.preparing.prepared import prepared
 from sfumato.table.row_order import AS_READ
 
@@ -71,7 +71,7 @@ def check_can_be_applied(manifest: Manifest, entries: Mapping[str, Any]) -> None
     if manifest_digest(entries) != entries.get("digest"):
         problem = "was changed: its digest does not fit"
         raise ManifestError(problem, hint="ask the publisher for the manifest of the release")
-    if any(asked.is_keyed for asked in preparations_of_entries(manifest.prepared)):
+    if any(asked.is_keyed for asked in manifest.preparations):
         problem = "got that of a release with pseudonyms or shifted dates, which new rows cannot have without its key"
         raise InvalidParameterError("the manifest", problem, allowed="one without them")
     if any(recoding["rule"] == TYPICAL for recoding in manifest.recodings):
@@ -177,7 +177,7 @@ def read_original_of(path: str, options: ReadOptions, manifest: Manifest) -> Tab
     from sfumato.table.persons import one_row_per_person
 
     options = replace(options, complete_rows_only=manifest.missing.get("rows") == "dropped")
-    asked = preparations_of_entries(manifest.prepared)
+    asked = manifest.preparations
     table = read_described(path, options, columns_of(manifest), manifest.missing_tokens, asked)
     kept = (manifest.input or {}).get("one_row_per_person")
     if not kept:

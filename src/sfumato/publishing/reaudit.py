@@ -28,7 +28,7 @@ from sfumato.table.io.formats import STATISTICS, WRITABLE
 from sfumato.table.io.formulas import without_escapes
 from sfumato.table.io.parquet import refuse_more_than_parts
 from sfumato.table.io.read import ReadOptions, read_table
-from sfumato.table.preparing.declared import Preparation, preparations_of_entries
+from sfumato.table.preparing.declared import Preparation
 from sfumato.table.preparing.prepared import prepared
 from sfumato.table.reading.columns import is_format
 
@@ -289,7 +289,7 @@ def as_prepared(table: AnyTable, manifest: Manifest) -> tuple[AnyTable, list[str
 
     Pseudonyms are left out then, and dates stay the true ones.
     """
-    asked = preparations_of_entries(manifest.prepared)
+    asked = manifest.preparations
     if not asked or table.coded_part.prepared is not None:
         return table, []
     names = set(table.coded_part.schema.names())

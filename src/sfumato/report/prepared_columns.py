@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sfumato.errors import on_one_line
 from sfumato.manifest import Manifest
-from sfumato.table.preparing.declared import preparations_of_entries
 
 
 def prepared_in_words(manifest: Manifest) -> list[str]:
@@ -13,7 +12,7 @@ def prepared_in_words(manifest: Manifest) -> list[str]:
     How many cells were coded at the top or bottom is not said: of a column that is made coarser afterwards, or of which
     rows are left out, the release does not show it.
     """
-    return [f"prepared: {asked.in_words()}" for asked in preparations_of_entries(manifest.prepared)]
+    return [f"prepared: {asked.in_words()}" for asked in manifest.preparations]
 
 
 def prepared_warnings(manifest: Manifest) -> list[str]:
@@ -23,7 +22,7 @@ def prepared_warnings(manifest: Manifest) -> list[str]:
             f"pseudonyms of '{asked.column}' are the same in all releases of this project: whoever has two of them can "
             "join their rows, and may find people whom neither release shows alone"
         )
-        for asked in preparations_of_entries(manifest.prepared)
+        for asked in manifest.preparations
         if asked.pseudonym and asked.scope == "project"
     ]
 
@@ -31,7 +30,7 @@ def prepared_warnings(manifest: Manifest) -> list[str]:
 def not_protected_by(manifest: Manifest) -> list[str]:
     """Say what pseudonyms and shifts leave open, of the columns that have them."""
     said = []
-    for asked in preparations_of_entries(manifest.prepared):
+    for asked in manifest.preparations:
         name = f"'{on_one_line(asked.column)}'"
         if asked.pseudonym:
             said.append(f"pseudonyms of {name} name nobody without the key; who holds the key can join rows by them")

@@ -336,6 +336,25 @@ def test_an_attacker_who_is_never_right_shows_nothing(source, tmp_path, sample_o
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet"]
 
 
+def test_a_bound_that_does_not_hold_is_refused_in_the_same_words_in_memory_and_out_of_core(source, tmp_path):
+    """An attacker who does better by the released columns than by all, in every fold."""
+    said = []
+
+    def better_by_fewer(attack, columns, attacker):
+        return np.linspace(0.8, 0.9, 5) - 0.1 * len(columns)
+
+    for make in (made_in_memory, made_out_of_core):
+        with (
+            patch("sfumato.audit.attackers.Attack.scores", better_by_fewer),
+            pytest.raises(AuditFailedError) as refused,
+        ):
+            make(source, tmp_path / "out.csv")
+        said.append(str(refused.value))
+
+    assert said[0] == said[1]
+    assert "breach-bound does not hold: promised max_breach_increase = 0, found" in said[0]
+
+
 def test_a_missing_value_can_be_the_commonest_of_a_long_column(tmp_path):
     """Values in one row each, all of them missing, are then guessed rightly, as in memory."""
     wanted = [None] * 100 + [f"w{i % 4}" for i in range(200)]
@@ -504,7 +523,10 @@ def test_a_bound_that_does_not_hold_on_the_audits_sample_is_refused(source, tmp_
     proposal = propose(opened(source), BreachAwareSelector(**QUICK), MEMORY)
     with (
         patch.object(breach, "estimate", lambda *_: 12.5),
-        pytest.raises(AuditFailedError, match=r"breach-bound does not hold: promised 0, found 12\.5, estimated on the"),
+        pytest.raises(
+            AuditFailedError,
+            match=r"breach-bound does not hold: promised max_breach_increase = 0, found 12\.5, estimated on the",
+        ),
     ):
         publish_large(proposal, tmp_path / "out.csv", MEMORY)
 

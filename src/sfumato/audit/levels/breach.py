@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.audit.checks import DECLARE, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
 from sfumato.audit.kinds import Around, Judging, NotToldError, judge
-from sfumato.audit.levels.persons import check_person_promise, released_rows
+from sfumato.audit.levels.persons.groups import check_person_promise, released_rows
 from sfumato.audit.original.offered_rows import offered_rows
 from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.columns import Columns, group_rows

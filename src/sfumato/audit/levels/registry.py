@@ -6,7 +6,7 @@ Each says by :func:`sfumato.audit.kinds.judge` how the guarantees that it measur
 from __future__ import annotations
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 import sfumato.audit.levels
 from sfumato.audit.kinds import JUDGED
@@ -16,7 +16,7 @@ from sfumato.audit.reading.columns import AnyTable
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import GUARANTEES, Guarantee
 
-for _found in iter_modules(sfumato.audit.levels.__path__, "sfumato.audit.levels."):
+for _found in walk_packages(sfumato.audit.levels.__path__, "sfumato.audit.levels."):
     if _found.name != __name__:
         import_module(_found.name)
 

@@ -225,24 +225,45 @@ class Pairs:
         TooManyPairsError
             If they are too many.
         """
-        groups = np.zeros(len(self.classes.sizes), dtype=np.int64)
-        groups[self.classes.ids] = group_of_released
-        n_groups = int(groups.max(initial=0)) + 1
-        pairs = np.unique(self.before * n_groups + groups[self.after])
+        before, groups, n_groups = self._with_groups(group_of_released)
+        pairs = np.unique(before * n_groups + groups)
         each, group = pairs // n_groups, pairs % n_groups
         n_rows = np.bincount(self.originals.ids, minlength=len(self.originals.sizes))[each]
         if int(n_rows.sum()) > _MOST_PAIRS:
             raise TooManyPairsError
         return np.repeat(group, n_rows), _rows_of(self.originals.ids, each, n_rows)
 
+    def _with_groups(self, group_of_released: Ids) -> tuple[Ids, Ids, int]:
+        """Distinct original rows and the groups that they fit, pair by pair, and how many groups there are.
+
+        Released rows that fit the same originals may be of several groups: a typical value fits every original.
+        """
+        n_groups = int(group_of_released.max(initial=0)) + 1
+        links = np.unique(self.classes.ids * n_groups + group_of_released)
+        n_links = np.bincount(links // n_groups, minlength=len(self.classes.sizes))
+        if len(links) == len(n_links):
+            return self.before, (links % n_groups)[self.after], n_groups
+        n_each = n_links[self.after]
+        if int(n_each.sum()) > _MOST_PAIRS:
+            raise TooManyPairsError
+        first = np.cumsum(n_links) - n_links
+        within = np.arange(int(n_each.sum())) - np.repeat(np.cumsum(n_each) - n_each, n_each)
+        return (
+            np.repeat(self.before, n_each),
+            (links % n_groups)[np.repeat(first[self.after], n_each) + within],
+            n_groups,
+        )
+
     def group_of_originals(self, group_of_released: Ids) -> Ids | None:
         """Group of released rows that each original row fits, -1 for none; ``None`` where one fits several groups."""
-        groups = np.zeros(len(self.classes.sizes), dtype=np.int64)
-        groups[self.classes.ids] = group_of_released
+        try:
+            before, groups, _ = self._with_groups(group_of_released)
+        except TooManyPairsError:
+            return None  # some row fits several groups, or there would be no more pairs than before
         lowest = np.full(len(self.originals.sizes), np.iinfo(np.int64).max)
         highest = np.full(len(self.originals.sizes), NO_CELL, dtype=np.int64)
-        np.minimum.at(lowest, self.before, groups[self.after])
-        np.maximum.at(highest, self.before, groups[self.after])
+        np.minimum.at(lowest, before, groups)
+        np.maximum.at(highest, before, groups)
         if ((highest >= 0) & (lowest != highest)).any():
             return None
         return highest[self.originals.ids]

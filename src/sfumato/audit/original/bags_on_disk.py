@@ -61,7 +61,7 @@ def check_bag_on_disk(rules: Sequence[CellRule], originals: Rows, released: Rows
     """
     problems = [f"'{rule.name}' {rule.problem}" for rule in rules if rule.problem]
     if problems or not rules:
-        return said_of_cells(problems, len(rules))
+        return said_of_cells(problems, rules)
     columns = [_compared(rule) for rule in rules]
     # what a row became depends on all its coarsened cells, also on those that do not overlap
     coarsened = [_coarsened(rule) if isinstance(rule, FittingRule) else _compared(rule) for rule in rules]
@@ -76,7 +76,7 @@ def check_bag_on_disk(rules: Sequence[CellRule], originals: Rows, released: Rows
         return Unchecked("cells", said)
     if not are_same:
         problems.append("released rows are not rows of the original, each of its own")
-    return said_of_cells(problems, len(rules))
+    return said_of_cells(problems, rules)
 
 
 class _TooManyError(Exception):

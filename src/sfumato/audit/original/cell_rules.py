@@ -52,6 +52,8 @@ class CellRule:
         The same for each code of the release.
     problem : str
         Why there is nothing to compare.
+    fits_any_row : bool
+        Whether a cell need only be a value of the column, whoever's it is.
     """
 
     name: str
@@ -59,6 +61,7 @@ class CellRule:
     expected: Ids = field(default_factory=_no_ids)
     found: Ids = field(default_factory=_no_ids)
     problem: str = ""
+    fits_any_row: bool = False
 
     def agree(self, original: Codes, released: Codes) -> NDArray[np.bool_]:
         """Whether cells of the original and of the release agree, one by one."""
@@ -178,7 +181,8 @@ def _recoded(
 def _of_some_row(recoding: ClaimedRecoding, released: Columns, original: Columns) -> CellRule:
     """Let a typical value stand for any row: it is one of the column's values, whoever's it is."""
     before, after = matching_ids(original.coded(recoding.column).values, released.coded(recoding.name).values)
-    return CellRule(recoding.name, recoding.column, np.zeros(len(before), dtype=np.int64), ~np.isin(after, before) * 1)
+    expected, found = np.zeros(len(before), dtype=np.int64), ~np.isin(after, before) * 1
+    return CellRule(recoding.name, recoding.column, expected, found, fits_any_row=True)
 
 
 def _by_labels(released: Columns, original: Columns, claims: Claims, recoding: ClaimedRecoding) -> Containing:

@@ -6,10 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.audit.checks import Check, Unchecked, listed
-from sfumato.audit.claims import BUCKETED, FLIPPED, SYNTHETIC, Claims
+from sfumato.audit.claims import BUCKETED, FLIPPED, SYNTHETIC, ClaimedColumn, ClaimedRecoding, Claims
+from sfumato.audit.descriptions import check_read
 from sfumato.audit.levels.buckets import check_buckets, check_sorted_buckets
 from sfumato.audit.original.assignment import BothBags, TooManyPairsError
 from sfumato.audit.original.cell_rules import CellRule, Codes, cell_rules, codes_of
@@ -18,13 +21,22 @@ from sfumato.audit.original.offered_rows import OfferedRows, offered_rows
 from sfumato.audit.original.typical import check_typical
 from sfumato.audit.reading.columns import Columns, Declared
 from sfumato.audit.reading.read_once import GeneralizedColumns
-from sfumato.audit.reading.values import GENERALIZED, HIERARCHY, TYPICAL, matching_ids
-from sfumato.schema import WITHHELD, Kind, Role
+from sfumato.audit.reading.values import (
+    GENERALIZED,
+    HIERARCHY,
+    ONE_OF,
+    TYPICAL,
+    matching_ids,
+    meanings_beside,
+    zero_one,
+)
+from sfumato.schema import WITHHELD, Column, Kind, Role
 from sfumato.table.binary import Feature
 
 # Whether released rows are rows of the original in its order, with some left out; both may come in blocks.
 
 
+_LISTED_IN_ORDER = 3  # version since which another order of hundreds of names would be a message
 RowCodes = NDArray[np.integer]
 _FEWEST_ROWS, _MOST_ROWS = 64, 65_536  # compared at once
 
@@ -173,6 +185,8 @@ def check_description(original: Columns, claims: Claims, check_roles: Declared) 
     if declared:
         yield check_declared_roles(original, claims, declared)
     yield from _check_kinds(original, claims, check_roles is True)
+    yield from check_read(original, claims)
+    yield from _listed_and_absent(original, claims)
 
 
 def _check_input(original: Columns, claims: Claims) -> Check:
@@ -207,6 +221,9 @@ def _check_accounted(original: Columns, claims: Claims) -> Check:
     problems = [f"neither released nor stated as dropped: {listed(silent)}"] if silent else []
     problems += [f"stated as dropped but released: {listed(kept)}"] if kept else []
     problems += [f"stated as recoded but not released: {listed(stray)}"] if stray else []
+    in_order = [name for name in original.sources if name in dropped]
+    if claims.version >= _LISTED_IN_ORDER and dropped <= set(in_order) and list(claims.dropped_columns) != in_order:
+        problems.append("those stated as dropped are not in the order of the original")
     if len(dropped) < len(claims.dropped_columns) or not dropped <= {*original.sources, *original.names}:
         problems.append("those stated as dropped are not columns of the original, each once")
     said = "; ".join(problems) or f"every column of the original is accounted for ({len(dropped):,} dropped)"
@@ -241,40 +258,94 @@ def check_declared_roles(original: Columns, claims: Claims, declared: frozenset[
 
 
 def _check_kinds(original: Columns, claims: Claims, is_described: bool) -> Iterator[Check | Unchecked]:
-    """Whether ranges run over the original's own order; that of levels must be declared, or be a known one.
+    """Whether columns have the original's kinds and orders; an order must be declared, or be a known one.
 
-    An order may lack values that no released row has.
+    Ranges run along an order, promises are measured along it, and readers take cells by it. An order may lack values
+    that no released row has. Listed values of a column without an order must be declared ones, or occur.
     """
-    ranges = [
-        r for r in claims.recodings.values() if r.rule in (GENERALIZED, HIERARCHY, TYPICAL) and r.column in original
+    recoded = [
+        r
+        for r in claims.recodings.values()
+        if r.rule in (GENERALIZED, HIERARCHY, TYPICAL) and r.column in original and _says_order(r, original)
     ]
-    ranges = [r for r in ranges if r.kind is not Kind.CATEGORICAL]
-    stated = [(r.name, r.column, r.kind, r.domain) for r in ranges]
+    stated = [(r.name, r.column, r.kind, r.domain) for r in recoded]
     measured = {getattr(promise.guarantee, "sensitive", None) for promise in claims.promises}
+    is_told = bool(stated) or any(
+        original.describe(name).kind is not Kind.CATEGORICAL for name in original.names if name in measured
+    )
     stated += [
         (c.name, c.name, c.kind, c.domain)
         for c in claims.columns
-        if c.name in original
-        and c.name not in claims.recodings
-        and c.name in measured
-        and not c.kind is original.describe(c.name).kind is Kind.CATEGORICAL
-    ]  # what is promised of these is measured along their order
+        if c.name in original and c.name not in claims.recodings and not _is_feature(c, original)
+    ]
     wrong: list[str] = []
     unknown: list[str] = []
     for name, column, kind, domain in stated:
         own = original.describe(column)
-        is_same = kind is own.kind
-        if is_same and own.kind is Kind.ORDERED:
-            is_same = domain == own.domain or _runs_along(domain, own.domain)
+        says_less = not domain and own.is_order_recognised and name not in measured and name not in claims.recodings
+        is_same = kind is own.kind and (says_less or _are_own(domain, own, original))
         is_declared = own.kind is Kind.ORDERED and not own.is_order_recognised
         if not is_same:
             (wrong if is_described or is_declared else unknown).append(name)
-    if len(stated) > len(unknown):
+    if wrong or (is_told and len(stated) > len(unknown)):
         said = f" are not those of the original: {listed(wrong)}" if wrong else " are those of the original"
         yield Check("order of cells", not wrong, f"kinds and orders that the manifest states{said}")
     if unknown:
         said = f"whether {listed(unknown)} have the kind and order that the manifest states, which were not declared"
         yield Unchecked("order", said, "describe the original in a project")
+
+
+def _listed_and_absent(original: Columns, claims: Claims) -> Iterator[Unchecked]:
+    """Name features whose rule lists values that no row of the original has: such a text could say anything.
+
+    Somebody may have declared such a value before the table was made. Under differential privacy all lists are public.
+    """
+    if claims.perturbation is not None and claims.perturbation.kind == SYNTHETIC:
+        return
+    names = []
+    for recoding in claims.recodings.values():
+        if recoding.rule != ONE_OF or recoding.column not in original or original.feature(recoding.name) is not None:
+            continue
+        values = original.coded(recoding.column).values
+        known = set(meanings_beside(values, pa.string()))
+        if not known.issuperset(meanings_beside(pa.array(recoding.values, pa.string()), values.type)):
+            names.append(recoding.name)
+    if names:
+        said = f"values that {listed(names)} list and no row of the original has, which the manifest alone says"
+        yield Unchecked("order", said, "describe the original in a project")
+
+
+def _is_feature(column: ClaimedColumn, original: Columns) -> bool:
+    """Whether a column is a 0/1 feature: these are without an order in every release, also where they are numbers."""
+    if original.feature(column.name) is not None:
+        return True
+    values = original.coded(column.name).values
+    is_plain = column.kind is Kind.CATEGORICAL and not column.domain and column.role.is_one_of([Role.QUASI_IDENTIFIER])
+    return is_plain and zero_one(values) is not None
+
+
+def _says_order(recoding: ClaimedRecoding, original: Columns) -> bool:
+    """Whether a recoding is by an order, lists one, or should be by one: typical of numbers is the middle one.
+
+    Sets of values may be released of any column, and truth values have no middle.
+    """
+    if recoding.kind is not Kind.CATEGORICAL or recoding.domain:
+        return True
+    own = original.describe(recoding.column)
+    if recoding.rule != TYPICAL or own.kind not in (Kind.NUMERIC, Kind.DATE):
+        return False
+    values = original.coded(recoding.column).values
+    return not pa.types.is_boolean(values.type) and values.null_count < len(values)
+
+
+def _are_own(domain: Sequence[str] | None, own: Column, original: Columns) -> bool:
+    """Whether listed values are a column's own: in its order, or, where it has none, declared or occurring."""
+    if own.kind is Kind.ORDERED:
+        return domain == own.domain or _runs_along(domain, own.domain)
+    if not domain:
+        return True
+    texts = pc.cast(original.coded(own.name).values, pa.string()).to_pylist()
+    return set(domain) <= {*(own.domain or ()), *texts}
 
 
 def _runs_along(stated: Sequence[str] | None, own: Sequence[str] | None) -> bool:
@@ -331,13 +402,13 @@ def _pairs(
 
 def _check_cells(pairs: Iterator[_Pair]) -> Check:
     """Row by row: nothing was suppressed, so the rows of both tables belong together."""
-    problems, n_columns = [], 0
+    problems, rules = [], []
     for pair in pairs:
-        n_columns += 1
+        rules.append(pair.rule)
         n_different = 0 if pair.rule.problem else int(pair.differ().sum())
         if pair.rule.problem or n_different:
             problems.append(f"'{pair.rule.name}' {pair.rule.problem or f'differs in {n_different:,} rows'}")
-    return said_of_cells(problems, n_columns)
+    return said_of_cells(problems, rules)
 
 
 def _check_flipped(pairs: Iterator[_Pair], claims: Claims) -> Check:
@@ -396,9 +467,10 @@ def _n_ones_apart(pair: _Pair) -> int:
 def _check_bag(pairs: Iterator[_Pair]) -> Check | Unchecked:
     """Rows are sorted: every released row must have a row of the original of its own, which agrees with it."""
     compared = list(pairs)
-    problems = [f"'{pair.rule.name}' {pair.rule.problem}" for pair in compared if pair.rule.problem]
+    rules = [pair.rule for pair in compared]
+    problems = [f"'{rule.name}' {rule.problem}" for rule in rules if rule.problem]
     if not compared or problems:
-        return said_of_cells(problems, len(compared))
+        return said_of_cells(problems, rules)
     problems = [
         f"'{pair.rule.name}' has {n_foreign:,} cells that are not the original's"
         for pair in compared
@@ -410,7 +482,7 @@ def _check_bag(pairs: Iterator[_Pair]) -> Check | Unchecked:
     except TooManyPairsError:
         said = "whether cells follow from the original: original and released rows fit in too many ways"
         return Unchecked("cells", said)
-    return said_of_cells(problems, len(compared))
+    return said_of_cells(problems, rules)
 
 
 def _bags(pairs: Sequence[_Pair]) -> BothBags:
@@ -452,12 +524,14 @@ def check_order(
     problems = [f"'{rule.name}' {rule.problem}" for rule in rules if rule.problem]
     if rules and not problems and not are_in_order(rules, originals, released, n_suppressed):
         problems.append("released rows are not rows of the original in its order")
-    return said_of_cells(problems, len(rules))
+    return said_of_cells(problems, rules)
 
 
-def said_of_cells(problems: Sequence[str], n_columns: int) -> Check:
-    """Give what was found of the cells of so many columns."""
+def said_of_cells(problems: Sequence[str], rules: Sequence[CellRule]) -> Check:
+    """Give what was found of the cells of some columns; of typical values a row shows only that they occur."""
     more = f" and {len(problems) - 5:,} more" if len(problems) > 5 else ""
     said = "; ".join(problems[:5]) + more
-    good = f"the cells of {n_columns:,} released columns follow from the original"
+    typical = [rule.name for rule in rules if rule.fits_any_row]
+    good = f"the cells of {len(rules) - len(typical):,} released columns follow from the original"
+    good += f"; those of {listed(typical)} are values that occur in the original" if typical else ""
     return Check("cells", not problems, f"cells do not follow from the original: {said}" if problems else good)

@@ -67,17 +67,19 @@ def check_typical(
             found = values.typical(original.coded(recoding.column).codes[own_rows], ids, len(sizes))
             is_right = bool(np.array_equal(found, cells))
         wrong += [] if is_right else [recoding.name]
+    shown = listed([recoding.name for recoding in stated])
     if own_rows is not None:
-        said = f"are not those of their classes, in: {listed(wrong)}" if wrong else "are those of their classes"
-        yield Check(NAME, not wrong, f"middle and most frequent values {said}")
+        good = f"every cell of {shown} is the middle or most frequent value of its class, row by row"
+        said = f"cells are not the middle or most frequent value of their class, in: {listed(wrong)}"
+        yield Check(NAME, not wrong, said if wrong else good)
         return
-    said = f"cannot be those of any classes of these sizes, in: {listed(wrong)}" if wrong else "can be those of classes"
-    yield Check(NAME, not wrong, f"middle and most frequent values {said} of the original's rows")
+    good = f"the original has values enough for cells of {shown} to be the middle or most frequent of such classes"
+    said = f"cells cannot be the middle or most frequent value of any classes of these sizes, in: {listed(wrong)}"
+    yield Check(NAME, not wrong, said if wrong else good)
     if not wrong:
-        open_question = (
-            "whether each class has its own rows' middle values: the rows are sorted, and nothing says whose"
-        )
-        yield Unchecked("cells", f"{open_question} they are")
+        open_question = f"whether each cell of {shown} is the middle or most frequent value of its own class"
+        why = "rows are sorted, so that nobody can tell which original rows a class has"
+        yield Unchecked("cells", f"{open_question}: {why}. Promises about the cells as written were checked")
 
 
 class _Values:

@@ -141,9 +141,8 @@ def _by_release(manifest: Manifest, new: str, release: str, options: ReadOptions
 def _described(manifest: Manifest, new: str, options: ReadOptions) -> Table:
     """Read new rows as the manifest describes columns."""
     from sfumato.publishing.new_rows import columns_of, read_described
-    from sfumato.table.preparing.declared import preparations_of_entries
 
-    asked = preparations_of_entries(manifest.prepared)
+    asked = manifest.preparations
     return read_described(new, options, columns_of(manifest), manifest.missing_tokens, asked)
 
 
@@ -162,7 +161,6 @@ def _by_original(
     from sfumato.publishing.from_project import read_project_of
     from sfumato.publishing.new_rows import by_recoding, read_described, read_original_of, recoding_of, shows_more
     from sfumato.report.reproduction import mechanism_of
-    from sfumato.table.preparing.declared import preparations_of_entries
 
     options, of_original = both_options
     declared: dict[str, Any] = {}
@@ -186,7 +184,7 @@ def _by_original(
     with bar:
         recoding, released = recoding_of(table, mechanism, manifest, key, progress=progress)
     schema = table.coded_part.schema
-    asked = preparations_of_entries(manifest.prepared)
+    asked = manifest.preparations
     rows = read_described(new, options, {c.name: c for c in schema}, schema.missing, asked)
     applied = by_recoding(recoding, schema, rows, unknown)
     show_warnings([said for said in [shows_more(applied, released, recoding)] if said])

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.audit.checks import DECLARE, GIVE_BOTH, GIVE_KEY, GIVE_ORIGINAL, GIVE_POPULATION, IN_MEMORY
+from sfumato.audit.checks import (
+    DECLARE,
+    GIVE_BOTH,
+    GIVE_KEY,
+    GIVE_ORIGINAL,
+    GIVE_POPULATION,
+    IN_MEMORY,
+    PUBLISHERS_WORD,
+)
 from sfumato.cli.speaking.on_stderr import warn
 from sfumato.errors import CONFIRMED_EXCEPT, AuditFailedError, on_one_line
 from sfumato.report.guarantee_texts import guarantee_in_words
@@ -200,6 +208,7 @@ def show_checks(report: AuditReport) -> None:
         click.echo(on_one_line(f"{'ok  ' if check.passed else 'FAIL'} {check.message}"))
     for line in _exceptions(report):
         click.echo(line)
+    click.echo(f"not judged, the publisher's word: {PUBLISHERS_WORD}")
     click.echo(last_line(report))
 
 
@@ -219,7 +228,7 @@ def last_line(report: AuditReport) -> str:
 def _exceptions(report: AuditReport) -> Iterator[str]:
     for one in report.unchecked:
         accepted = ", accepted" if one.name in report.accepted else ""
-        yield on_one_line(f"NOT CHECKED ({one.name}{accepted}): {one.message}")
+        yield on_one_line(f"{one.heading} ({one.name}{accepted}): {one.message}")
 
 
 def end_audit(report: AuditReport, as_json: bool, beside: Mapping[str, Any] | None = None) -> None:

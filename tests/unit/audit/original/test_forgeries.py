@@ -137,3 +137,164 @@ def test_typical_values_name_no_value_of_rows_that_were_left_out(tmp_path, monke
 
     assert "30-39" in Path("r.csv").read_text()
     assert "96-99" not in Path("r.csv.manifest.json").read_text()
+
+
+# What a manifest says of columns, and besides its promises.
+
+
+@pytest.fixture
+def weighed(tmp_path, monkeypatch):
+    """Release a table with a unit, an order that is known, and columns that no promise covers."""
+    monkeypatch.chdir(tmp_path)
+    bands = ["low", "mid", "high"]
+    rows = [
+        f"p{i},{20 + i % 30},{'fm'[i % 2]},{bands[i % 3]},{['flu', 'gout', 'cold'][i % 3]},{100 + i % 30} kg,{i % 2}"
+        for i in range(90)
+    ]
+    Path("d.csv").write_text("id,age,sex,pay,ill,weight,y\n" + "\n".join(rows) + "\n")
+    roles = ["--identifiers", "id", "--target", "y", "--sensitive", "ill,pay"]
+    return [*roles, "--quasi-identifiers", "age,sex", "--other", "weight"]
+
+
+def column(data, name):
+    return next(one for one in data["output"]["columns"] if one["name"] == name)
+
+
+FORGED = {
+    "a unit": (
+        lambda data: column(data, "ill").update(unit="years"),
+        REFUSED,
+        "units of numbers are not the original's",
+    ),
+    "another unit": (lambda data: column(data, "weight").update(unit="t"), REFUSED, "units of numbers"),
+    "values of a column": (lambda data: column(data, "sex").update(domain=["f", "m"]), REFUSED, "described otherwise"),
+    "values of a plain column": (
+        lambda data: column(data, "ill").update(domain=["Ann"]),
+        EXCEPT,
+        "(order): whether 'ill'",
+    ),
+    "another kind": (
+        lambda data: column(data, "weight").update(kind="categorical"),
+        EXCEPT,
+        "(order): whether 'weight'",
+    ),
+    "another order": (lambda data: column(data, "pay")["domain"].reverse(), EXCEPT, "(order): whether 'pay'"),
+    "an order that lacks a value": (lambda data: column(data, "pay")["domain"].pop(), REFUSED, "an order without some"),
+    "a kind of ranges": (lambda data: column(data, "age").update(kind="ordered"), REFUSED, "than its cells"),
+    "missing texts": (lambda data: column(data, "ill").update(missing=["none"]), REFUSED, "texts for missing cells"),
+    "a setting that nobody promised": (
+        lambda data: data["mechanism"]["parameters"].update(t=0.1),
+        REFUSED,
+        "and not the levels that the mechanism was asked for: t",
+    ),
+    "a promise twice": (lambda data: data["guarantees"].append(data["guarantees"][0]), REFUSED, "one of them twice"),
+    "a text among the figures": (
+        lambda data: data["evidence"]["risk"].update(what_this_is="certified by an authority"),
+        EXCEPT,
+        "no check recomputes: 'what this is'",
+    ),
+    "a format of a column that is not there": (
+        lambda data: data["input"].update(read_as={"born": "DD/MM/YYYY"}),
+        REFUSED,
+        "for columns that the original lacks: 'born'",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("change", "code", "said"), FORGED.values(), ids=FORGED)
+def test_what_is_said_of_columns_is_compared(weighed, capsys, change, code, said):
+    assert run(["release", "d.csv", "-m", "mondrian", "-k", "5", *weighed, "-o", "release.csv"]) == 0
+    assert audit("--original", "d.csv", *weighed) == 0
+    forged(change)
+    capsys.readouterr()
+
+    assert audit("--original", "d.csv", *weighed) == code
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_order_of_dropped_columns_is_no_message(weighed, capsys):
+    fewer = [*weighed[:5], "ill", "--quasi-identifiers", "age,sex", "--identifiers", "id,weight", "--other", "pay"]
+    assert run(["release", "d.csv", "-m", "mondrian", "-k", "5", *fewer, "-o", "release.csv"]) == 0
+    assert audit("--original", "d.csv", *fewer) == 0
+    forged(lambda data: data["dropped_columns"].reverse())
+    capsys.readouterr()
+
+    assert audit("--original", "d.csv", *fewer) == REFUSED
+    assert "not in the order of the original" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_units_and_labels_without_the_original_are_named(weighed, capsys):
+    assert run(["release", "d.csv", "-m", "mondrian", "-k", "5", *weighed, "-o", "release.csv"]) == 0
+    capsys.readouterr()
+
+    assert audit() == EXCEPT
+    out = capsys.readouterr().out
+    assert "NOT CHECKED (original): whether units of 'weight' are the original's" in out
+    assert "not judged, the publisher's word: " in out
+
+
+@pytest.mark.slow
+def test_a_certainty_penalty_that_nobody_measures_is_an_exception(weighed, capsys):
+    """Of labels of hierarchies none is computed: a stated one was neither checked nor named."""
+    arguments = ["release", "d.csv", "-m", "global-recoding", "-k", "5", *weighed, "-o", "release.csv"]
+    assert run(arguments) == 0
+    forged(lambda data: data["evidence"]["utility"].update(global_certainty_penalty=0.01))
+    capsys.readouterr()
+
+    audit("--original", "d.csv", *weighed)
+
+    assert "'global certainty penalty'" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", [{"role": "target"}, {"kind": "numeric"}, {"domain": ["1"]}, {"missing": ["1"]}])
+def test_a_number_of_a_bucket_has_no_role_kind_or_order(weighed, capsys, change):
+    one = ["--identifiers", "id", "--target", "y", "--sensitive", "ill", "--quasi-identifiers", "age,sex"]
+    one += ["--other", "weight,pay"]
+    assert run(["release", "d.csv", "-m", "anatomy", *one, "-o", "release.csv"]) == 0
+    assert audit("--original", "d.csv", *one) in (0, EXCEPT)
+    forged(lambda data: column(data, data["perturbation"]["bucket"]).update(change))
+
+    assert audit("--original", "d.csv", *one) == REFUSED
+
+
+@pytest.mark.slow
+def test_the_middle_of_numbers_is_not_said_to_be_the_most_frequent(weighed, capsys):
+    made = ["release", "d.csv", "-m", "mondrian", "-k", "5", *weighed, "--cells", "values", "-o", "release.csv"]
+    assert run(made) == 0
+
+    def categorical(data):
+        data["recodings"][0]["kind"] = column(data, "age")["kind"] = "categorical"
+
+    forged(categorical)
+    capsys.readouterr()
+
+    assert audit("--original", "d.csv", *weighed) in (REFUSED, EXCEPT)
+    assert "(order): whether 'age'" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_feature_lists_no_value_that_nobody_has(weighed, capsys):
+    one = ["--identifiers", "id", "--target", "y", "--sensitive", "ill", "--quasi-identifiers", "age,sex,pay"]
+    one += ["--other", "weight"]
+    assert run(["release", "d.csv", "-m", "greedy-containment", "-k", "4", *one, "-o", "release.csv"]) == 0
+    assert audit("--original", "d.csv", *one, "--accept", "figures") == 0
+
+    def listing(text):
+        def change(data):
+            recoding = next(one for one in data["recodings"] if one["rule"] == "one-of")
+            recoding["values"].append(recoding["values"][0] if text is None else text)
+
+        return change
+
+    forged(listing("Ann Smith"))
+    capsys.readouterr()
+    assert audit("--original", "d.csv", *one, "--accept", "figures") == EXCEPT
+    out = capsys.readouterr().out
+    assert "list and no row of the original has" in out
+    assert "Ann Smith" not in out
+    forged(listing(None))
+    assert audit("--original", "d.csv", *one) == REFUSED

@@ -77,6 +77,9 @@ def test_sorted_rows_are_confirmed_except_for_whose_cells_are_whose(made):
 
     assert report.verdict == "confirmed except"
     assert [one.name for one in report.unchecked] == ["cells"]
+    assert "is the middle or most frequent value of its own class: rows are sorted" in report.unchecked[0].message
+    cells = next(one.message for one in report.checks if one.name == "cells")
+    assert "are values that occur in the original" in cells
 
 
 def test_sorted_rows_with_impossible_medians_are_refused(made):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import person_oracles as oracle
 from sfumato.audit.levels.anonymity import Patterns, known_items
-from sfumato.audit.levels.persons_contained import fewest_holders
+from sfumato.audit.levels.persons.containment import fewest_holders
 from sfumato.audit.verify import audit_release
 from sfumato.counting.bitsets import ProjectedRows
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError

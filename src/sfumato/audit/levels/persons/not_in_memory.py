@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.levels.persons import cell_of_value
+from sfumato.audit.levels.persons.groups import cell_of_value
 from sfumato.audit.original.cell_rules import CellRule, FittingRule
 from sfumato.audit.original.matching import TooManyLayersError, layers, places_among
 from sfumato.audit.reading.cells import Containing, unchanged
@@ -46,6 +46,9 @@ class GroupKeys:
 
 CountPersons = Callable[[GroupKeys], tuple[Counts, Counts, Counts]]
 """Counts where the rows are: the groups that have rows, how many rows, and how many persons each has."""
+CountRows = Callable[[Sequence[str]], CountedTable]
+AskedOfPersons = tuple[PersonAnonymity, CountedTable, OutlinedTable, Sequence[CellRule], CountRows, CountPersons]
+"""What the functions of this module are given: see :func:`measure_away`."""
 
 
 def measure_away(
@@ -53,7 +56,7 @@ def measure_away(
     counted: CountedTable,
     original: OutlinedTable,
     rules: Sequence[CellRule],
-    count_rows: Callable[[Sequence[str]], CountedTable],
+    count_rows: CountRows,
     count_persons: CountPersons,
 ) -> float:
     """Fewest persons of a group of equal released rows; 0 for a table without rows.
@@ -87,7 +90,7 @@ def losses_away(
     counted: CountedTable,
     original: OutlinedTable,
     rules: Sequence[CellRule],
-    count_rows: Callable[[Sequence[str]], CountedTable],
+    count_rows: CountRows,
     count_persons: CountPersons,
 ) -> tuple[int, int]:
     """Count the persons who lost a row, and all persons; parameters and errors as of :func:`measure_away`."""
@@ -113,7 +116,7 @@ def _groups(
     counted: CountedTable,
     original: OutlinedTable,
     rules: Sequence[CellRule],
-    count_rows: Callable[[Sequence[str]], CountedTable],
+    count_rows: CountRows,
 ) -> tuple[GroupKeys | None, Counts]:
     """Which rows are in which group, and the released rows of each; no keys where nothing is released."""
     named = {rule.name: rule for rule in rules}

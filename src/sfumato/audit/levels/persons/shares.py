@@ -1,8 +1,8 @@
 """Shares of single sensitive values by persons: β-likeness, δ-disclosure privacy and (α,k)-anonymity of weights.
 
 The levels are those of :mod:`sfumato.audit.levels.value_shares`, of the weights that persons give to values
-(:mod:`sfumato.audit.levels.persons`) in place of counts of rows. k of (α,k) counts persons. As there, β and δ are taken
-between values and between spellings, and α counts values.
+(:mod:`sfumato.audit.levels.persons.groups`) in place of counts of rows. k of (α,k) counts persons. As there, β and δ
+are taken between values and between spellings, and α counts values.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from functools import partial
 
 from sfumato.audit.kinds import Judging, judge
-from sfumato.audit.levels.persons import (
+from sfumato.audit.levels.persons.groups import (
     PersonValues,
     check_person_promise,
     larger_of_spellings,

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.kinds import CROWD, Judging, NotToldError, judge
 from sfumato.audit.levels.consistency import Consistency
-from sfumato.audit.levels.persons import check_person_promise
+from sfumato.audit.levels.persons.groups import check_person_promise
 from sfumato.audit.original.assignment import Pairs
 from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.cells import ColumnBits, ones, packed

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.kinds import CROWD, Judging, NotToldError, judge
 from sfumato.audit.levels.anonymity import Patterns, known_items
-from sfumato.audit.levels.persons import Ids, check_person_promise, fewest_persons_by_fit, released_rows
+from sfumato.audit.levels.persons.groups import Ids, check_person_promise, fewest_persons_by_fit, released_rows
 from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.columns import group_rows
 from sfumato.guarantees import PersonContainment

@@ -253,6 +253,9 @@ def _groups_that_fit(columns: tuple[str, ...], beside: Beside, of_released: Ids)
     numbers = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
     group_of = np.full(int(numbers.max(initial=-1)) + 1, _NO_CELL)
     group_of[numbers[: len(released)]] = of_released
+    if (group_of[numbers[: len(released)]] != of_released).any():
+        problem = "cells are typical of a class, and do not tell which rows were left out"
+        raise NotToldError(problem)
     return np.asarray(group_of[numbers[len(released) :]])
 
 
