@@ -49,6 +49,8 @@ def site(tmp_path):
     roles = {"born": "quasi-identifier", "visit": "quasi-identifier", "paid": "sensitive", "case": "identifier"}
     for name, role in roles.items():
         assert found.post(f"/columns/{NUMBERS[name]}", role=role).status == 303
+    assert entry(found, "born")["prepare"].keys() == {"age_at"}  # as every new project file has it
+    assert found.post(f"/columns/{NUMBERS['born']}/preparation", way="as-it-is").status == 303
     yield found
     found.page.close()
 

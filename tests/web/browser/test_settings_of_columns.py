@@ -73,16 +73,15 @@ def test_settings_of_columns_and_file_are_in_the_release_and_the_command_makes_i
     give_role(tab, "quasi-identifier")
 
     open_column(tab, "born")
-    give_role(tab, "quasi-identifier")
-    tab.get_by_text("Prepare it first").click()
-    tab.get_by_role("radio", name="Turn dates into ages").check()
+    expect(tab.locator("#prepared")).to_contain_text("turned into the age in whole years on 2022-01-01")
+    expect(tab.get_by_role("radio", name="Turn dates into ages")).to_be_checked()
     tab.get_by_label("Age on this day").fill("New Year")
     save(tab, "Save the preparation")
     expect(tab.locator("#problem-age-age_at")).to_contain_text("no date such as 2026-01-01")
     expect(tab.get_by_label("Age on this day")).to_be_focused()
     tab.get_by_label("Age on this day").fill("2026-01-01")
     save(tab, "Save the preparation")
-    expect(tab.locator("#prepared")).to_contain_text("turned into the age in whole years")
+    expect(tab.locator("#prepared")).to_contain_text("turned into the age in whole years on 2026-01-01")
     check_step(tab)
 
     open_column(tab, "country")
@@ -93,6 +92,11 @@ def test_settings_of_columns_and_file_are_in_the_release_and_the_command_makes_i
 
     open_column(tab, "paid")
     give_role(tab, "sensitive")
+    tab.get_by_text("Prepare it first").click()
+    tab.get_by_role("radio", name="Limit or round numbers").check()
+    tab.get_by_label("Top: largest value").first.fill("5000")
+    save(tab, "Save the preparation")
+    expect(tab.locator("#prepared")).to_contain_text("coded as 5000 where it is more")
     follow(tab, tab.get_by_role("link", name="Columns", exact=True))
     go_to_goal(tab)
     tab.get_by_text("Format and form of the cells").click()
@@ -111,6 +115,7 @@ def test_settings_of_columns_and_file_are_in_the_release_and_the_command_makes_i
         described = tomllib.loads(packed.read("sfumato.toml").decode())
     assert described["columns"]["visit"]["date_format"] == "MM/DD/YYYY"
     assert described["columns"]["born"]["prepare"] == {"age_at": "2026-01-01"}
+    assert described["columns"]["paid"]["prepare"] == {"top": 5000}
     assert (described["release"]["cells"], described["release"]["output"]) == ("values", "release.jsonl")
     rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
     assert all(20 < int(row["born"]) < 90 for row in rows)
