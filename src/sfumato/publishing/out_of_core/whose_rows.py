@@ -19,7 +19,7 @@ from sfumato.counting.sorting import Block
 from sfumato.errors import InputError
 from sfumato.publishing.out_of_core.proposal import CellProposal, FeatureProposal, Proposal
 from sfumato.publishing.out_of_core.sampled import ColumnProposal, FittedProposal
-from sfumato.rows.memory_limit import Memory
+from sfumato.rows.memory_limit import Memory, working_bytes
 from sfumato.rows.out_of_core import LargeTable
 from sfumato.schema import Role
 from sfumato.table.weighted import OutlinedTable
@@ -36,7 +36,7 @@ def check_fits(n_rows: int, memory: Memory, place: str) -> None:
     InputError
         With what can be done about it.
     """
-    if n_rows * BYTES_A_ROW > memory.n_bytes:
+    if n_rows * BYTES_A_ROW > working_bytes(memory.n_bytes):
         problem = f"whose rows are in which class, {n_rows:,} rows of all releases together, does not fit in memory"
         hint = "give more memory, or leave this release out of the ledger"
         raise InputError(problem, path=place, hint=hint, remedy=("memory", "ledger"))
