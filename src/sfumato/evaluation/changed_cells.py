@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.base import Release
+from sfumato.mechanisms.drop_in.typical import TYPICAL
 from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn, Table
@@ -20,8 +22,8 @@ from sfumato.table.generalized import write_value
 def changed_cells_fraction(original: AnyTable, release: Release) -> float:
     """Share of the original's quasi-identifying cells that are not published unchanged.
 
-    A cell counts as changed if it was generalized, flipped, moved to another row or drawn anew, or if its row or
-    column is not released. A column that is released as binary features only counts as changed.
+    A cell counts as changed if it was generalized, made another value, flipped, moved to another row or drawn anew, or
+    if its row or column is not released. A column that is released as binary features only counts as changed.
 
     Examples
     --------
@@ -42,8 +44,12 @@ def changed_cells_fraction(original: AnyTable, release: Release) -> float:
     n_kept = _n_kept_of_features(original, release, done) if isinstance(original, BinaryTable) else 0
     if isinstance(original, Table):
         table = release.table.to_table() if isinstance(release.table, BinaryTable) else release.table
-        same = _n_same if done.get("kind") == "flipped" else _n_single
-        n_kept = sum(same(original[name], table[name]) for name in fixed if name in table.schema)
+        rows = np.arange(original.n_rows) if release.kept_rows is None else release.kept_rows
+        by_row = {entry["name"] for entry in release.manifest.recodings if entry["rule"] == TYPICAL}
+        by_row |= set(fixed) if done.get("kind") == "flipped" else set()
+        for name in (name for name in fixed if name in table.schema):
+            before, after = original[name], table[name]
+            n_kept += _n_same(before, after, rows) if name in by_row else _n_single(before, after)
     n_cells = original.n_rows * len(names)
     return (n_cells - n_kept) / n_cells
 
@@ -68,11 +74,11 @@ def _n_single(before: CodedColumn, after: CodedColumn) -> int:
     return sum(n for text, n in zip(_texts(after), after.counts.tolist(), strict=True) if text in known)
 
 
-def _n_same(before: CodedColumn, after: CodedColumn) -> int:
-    """Count the rows with the same cell before and after; no row was left out."""
+def _n_same(before: CodedColumn, after: CodedColumn, rows: NDArray[np.intp]) -> int:
+    """Count the released rows that have the cell of their own original row."""
     place_of = {text: place for place, text in enumerate(_texts(before))}
     places = np.array([place_of.get(text, -1) for text in _texts(after)], dtype=np.int64)
-    return int((places[after.codes] == before.codes).sum()) if len(places) else 0
+    return int((places[after.codes] == before.codes[rows]).sum()) if len(places) else 0
 
 
 def _texts(column: CodedColumn) -> list[str | None]:

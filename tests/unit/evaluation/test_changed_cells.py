@@ -10,7 +10,9 @@ from sfumato.evaluation.changed_cells import changed_cells_fraction
 from sfumato.mechanisms.baselines.flipping import RandomFlipper
 from sfumato.mechanisms.buckets.slicing import Slicer
 from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
+from sfumato.mechanisms.drop_in.typical import in_values
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.microaggregation.mdav import MDAV
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
@@ -87,3 +89,16 @@ def test_nothing_is_changed_where_nothing_is_a_quasi_identifier():
     release = Mondrian(k=3).release(table)
 
     assert changed_cells_fraction(table.keep(["readmitted"]), release) == 0.0
+
+
+def test_typical_values_are_compared_with_those_of_their_own_row():
+    table = admissions(n_rows=120).keep(NAMES)
+    clusters = MDAV(k=5).release(table)
+
+    assert 0 < changed_cells_fraction(table, clusters) == counted(table, clusters.table)
+    table = admissions(n_rows=300).keep(NAMES)
+    left_out = in_values(table, GlobalRecoder(k=20, max_suppressed_fraction=0.5).release(table))
+    kept = table.take(left_out.kept_rows)
+    n_changed = counted(kept, left_out.table) * kept.n_rows + table.n_rows - kept.n_rows
+    assert kept.n_rows < table.n_rows
+    assert changed_cells_fraction(table, left_out) == pytest.approx(n_changed / table.n_rows)
