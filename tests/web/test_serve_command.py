@@ -429,7 +429,7 @@ def test_options_become_settings(given_settings, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text("a\n1\n")
 
-    arguments = ["--port", "8050", "--upload-limit", "600MB", "--allow-host", "page.example", "--no-browser"]
+    arguments = ["--port", "8050", "--upload-limit", "500MB", "--allow-host", "page.example", "--no-browser"]
     assert run(["serve", "t.csv", "--project", "p.toml", *arguments]) == 0
 
     (settings,) = given_settings

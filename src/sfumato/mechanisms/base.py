@@ -159,6 +159,8 @@ class Release:
     def of_some_rows(self, kept: NDArray[np.intp], n_rows: int) -> Release:
         """Return the same release as one of a larger table, of which the mechanism was given some rows only.
 
+        Where rows are left out the certainty penalty is not stated: it is exact, and rests on which rows these are.
+
         Parameters
         ----------
         kept : ndarray of intp
@@ -171,7 +173,11 @@ class Release:
         stated = {**stated, "rows": stated["rows"] + n_left_out}
         own = np.arange(len(kept)) if self.kept_rows is None else self.kept_rows
         suppressed = self.manifest.suppressed_rows + n_left_out
-        return replace(self.with_manifest(input=stated, suppressed_rows=suppressed), kept_rows=kept[own])
+        evidence = {**self.manifest.evidence}
+        if n_left_out and "utility" in evidence:
+            evidence["utility"] = {k: v for k, v in evidence["utility"].items() if k != "global_certainty_penalty"}
+        made = self.with_manifest(input=stated, suppressed_rows=suppressed, evidence=evidence)
+        return replace(made, kept_rows=kept[own])
 
     def with_manifest(self, **changes: Any) -> Release:
         """Return the same release with some manifest entries replaced."""

@@ -228,7 +228,7 @@ def test_rows_that_only_one_person_has_are_as_telling_as_unique_ones():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("memory", [[], ["--memory", "200MB"]], ids=["in memory", "out of core"])
+@pytest.mark.parametrize("memory", [[], ["--memory", "600MB"]], ids=["in memory", "out of core"])
 def test_the_command_says_it_alike_wherever_the_rows_are(tmp_path, monkeypatch, capsys, memory):
     monkeypatch.chdir(tmp_path)
     import pyarrow.csv
