@@ -34,7 +34,7 @@ def engine(spark, cluster, tmp_path, monkeypatch):
 
     @contextlib.contextmanager
     def shared(master, *, memory):
-        assert (master, memory) == (cluster.url, 300 * 10**6)
+        assert (master, memory) == (cluster.url, 600 * 10**6)
         yield spark
 
     monkeypatch.setattr("sfumato.rows.spark.session.spark_session", shared)
