@@ -78,7 +78,7 @@ def test_a_file_of_another_program_is_named_and_a_way_out(tmp_path: Path, suffix
 
     assert error.problem == f"is {what}, which this version cannot read"
     assert "CSV" in error.hint or "Parquet" in error.hint
-    assert "31" not in str(error)
+    assert "31" not in str(error).replace(str(tmp_path), "")  # a cell; the folder may have any number
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
