@@ -388,7 +388,7 @@ def release_away(
         raise InvalidParameterError("--ledger", "got repair", allowed="repair without --memory and --engine only")
     order = _order(data, project_path, settings)
     asked = settings["cells"] or (order.project.cells if order.project is not None else None)
-    if asked in ("values", "draws"):
+    if asked not in (None, "ranges"):
         hint = "leave out --memory (--engine) to hold the table in memory, or release ranges: --cells ranges"
         allowed = "ranges with --memory or --engine: other cells need all rows in memory"
         raise InvalidParameterError("--cells", f"got {asked}", allowed=allowed, hint=hint)

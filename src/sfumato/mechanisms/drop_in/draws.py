@@ -17,19 +17,20 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees import AlphaKAnonymity, BucketDiversity, BucketSize, Guarantee, KAnonymity, LDiversity
 from sfumato.manifest import AnyTable, in_three_digits
 from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.buckets.buckets import bucketed_release, free_name, sensitive_codes
 from sfumato.mechanisms.buckets.slicing import BUCKET
+from sfumato.mechanisms.drop_in.classes import class_of_row, with_classes
 from sfumato.mechanisms.drop_in.copies import COPIED_ROWS, n_copied_rows
 from sfumato.schema import WITHHELD, Role
 from sfumato.table.coding import Table
@@ -61,11 +62,10 @@ def with_drawn_values(table: AnyTable, release: Release, max_copies: float) -> R
     PrivacyNotAchievableError
         If a sensitive value is too frequent in a class, or more rows than ``max_copies`` come out as original ones.
     """
-    promised = tuple(_checked(table, release))
-    if not isinstance(table, Table) or not isinstance(release.table, Table):
-        raise AssertionError
+    table, released = with_classes(table, release, "draws", "values moved within a class are still there to be found")
+    promised = _checked_promises(table, release)
     quasi = table.schema.names(Role.QUASI_IDENTIFIER)
-    classes = np.unique(release.table.codes(quasi), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
+    classes = class_of_row(released)
     bucket = free_name(BUCKET, table)
     others = tuple(c.name for c in table.schema if c.role not in WITHHELD and c.name not in quasi)
     slices = [*((name,) for name in quasi), *([others] if others else [])]
@@ -88,22 +88,13 @@ def with_drawn_values(table: AnyTable, release: Release, max_copies: float) -> R
     return _limited(table, made, quasi, max_copies, release)
 
 
-def _checked(table: AnyTable, release: Release) -> Iterator[Guarantee]:
-    """Go through what is promised, and refuse what would not hold of drawn cells."""
+def _checked_promises(table: Table, release: Release) -> tuple[Guarantee, ...]:
+    """Give back what is promised, and refuse what would not hold of drawn cells."""
     mechanism, promised = str(release.manifest.mechanism["name"]), release.manifest.promised()
-    if not isinstance(table, Table) or not isinstance(release.table, Table) or release.manifest.perturbation:
-        problem = f"got draws with a release by {mechanism}, which has no classes of rows with equal cells"
-        raise InvalidParameterError("cells", problem, allowed="draws of releases that coarsen values")
     if release.manifest.suppressed_rows:
         problem = f"got draws with a release that leaves {release.manifest.suppressed_rows:,} rows out"
         hint = "set max_suppressed_fraction to 0, or use mondrian"
         raise InvalidParameterError("cells", problem, allowed="draws where all rows are released", hint=hint)
-    both = table.schema.names(Role.SENSITIVE_QUASI_IDENTIFIER)
-    if both:
-        problem = (
-            "is sensitive and a quasi-identifier: a value that is moved within its class is still there to be found"
-        )
-        raise SchemaError(problem, column=both[0], hint="release ranges, or give the column one of the two roles")
     quasi = set(table.schema.names(Role.QUASI_IDENTIFIER))
     is_able = all(
         isinstance(promise, KAnonymity | LDiversity | AlphaKAnonymity) and set(promise.over) == quasi
@@ -113,7 +104,7 @@ def _checked(table: AnyTable, release: Release) -> Iterator[Guarantee]:
         kinds = ", ".join(promise.kind for promise in promised) or "nothing"
         problem = f"got draws with a release by {mechanism}, which promises {kinds}"
         raise InvalidParameterError("cells", problem, allowed=_ABLE, hint="release typical values or ranges")
-    yield from promised
+    return promised
 
 
 def _of_buckets(promise: Guarantee, table: Table, classes: Ids, bucket: str) -> BucketSize | BucketDiversity:

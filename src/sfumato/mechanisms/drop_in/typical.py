@@ -21,11 +21,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.counting.unique_rows import n_unique_rows
-from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.errors import InvalidParameterError
 from sfumato.learning.c45.tree import MISSING
 from sfumato.manifest import AnyTable, describe_column, in_three_digits, stating_unique_rows
 from sfumato.mechanisms.axes import Axis, axes_of
 from sfumato.mechanisms.base import Release
+from sfumato.mechanisms.drop_in.classes import class_of_row, with_classes
 from sfumato.mechanisms.drop_in.copies import COPIED_ROWS, n_copied_rows
 from sfumato.mechanisms.recoder import described_axis
 from sfumato.schema import Kind, Role
@@ -100,13 +101,13 @@ def with_typical_values(table: AnyTable, release: Release) -> Release:
     SchemaError
         If a quasi-identifier is sensitive as well, or there are none that the original has.
     """
-    _check_able(table, release)
-    if not isinstance(table, Table) or not isinstance(release.table, Table):
-        raise AssertionError
-    released = release.table
+    table, released = with_classes(
+        table, release, "values", "one value for a class would leave nothing of it to protect"
+    )
+    _check_promises(release)
     names = released.schema.names(Role.QUASI_IDENTIFIER)
     rows = np.arange(table.n_rows) if release.kept_rows is None else release.kept_rows
-    classes = np.unique(released.codes(names), axis=0, return_inverse=True)[1].reshape(-1)
+    classes = class_of_row(released)
     n_classes = int(classes.max(initial=-1)) + 1
     columns, described = dict(released.columns), dict(released.schema.columns)
     entries: list[dict[str, Any]] = []
@@ -131,24 +132,14 @@ def _texts_in(column: CodedColumn) -> list[str]:
     return [value for value in column.values.drop_null().to_pylist() if isinstance(value, str)]
 
 
-def _check_able(table: AnyTable, release: Release) -> None:
+def _check_promises(release: Release) -> None:
     mechanism, promised = str(release.manifest.mechanism["name"]), release.manifest.promised()
     other = [promise.kind for promise in promised if promise.kind not in COUNTED_OVER_CLASSES]
-    if not isinstance(table, Table) or not isinstance(release.table, Table) or release.manifest.perturbation:
-        problem = f"got a release by {mechanism}, which has no classes of rows with equal cells"
-        raise InvalidParameterError("cells", problem, allowed="values of releases that coarsen values")
     if other or not promised:
         problem = f"got a release by {mechanism}, which promises {', '.join(other) or 'nothing'}"
         allowed = "values where k-anonymity is promised, and l, t and the like over its classes"
         hint = "leave the population table out, or give uniform instead of tiered generalization"
         raise InvalidParameterError("cells", problem, allowed=allowed, hint=hint)
-    if release.manifest.mechanism["parameters"].get("min_disclosure_bits") is not None:
-        problem = "got min_disclosure_bits, which is about the groups of the tree before classes with equal cells join"
-        raise InvalidParameterError("cells", problem, allowed="values without it")
-    both = release.table.schema.names(Role.SENSITIVE_QUASI_IDENTIFIER)
-    if both:
-        problem = "is sensitive and a quasi-identifier: one value for a class would leave nothing of it to protect"
-        raise SchemaError(problem, column=both[0], hint="release ranges, or give the column one of the two roles")
 
 
 def _of_values(column: CodedColumn, axis: Axis, codes: Ids, kind: Kind) -> CodedColumn:

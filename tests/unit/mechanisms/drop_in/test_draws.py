@@ -163,6 +163,11 @@ def test_rows_left_out_both_roles_and_persons_are_refused():
         drawn(table=several)
 
 
+def test_what_is_asked_of_a_tree_s_groups_is_refused():
+    with pytest.raises(InvalidParameterError, match="min_disclosure_bits, which is about the groups of the tree"):
+        drawn("error-risk-tree", generalization="uniform", refine=False, min_disclosure_bits=0.01)
+
+
 def test_a_limit_is_for_draws_only():
     with pytest.raises(InvalidParameterError, match="for cells that are draws"):
         build_mechanism("mondrian", {}).with_cells("values", 0.2)
