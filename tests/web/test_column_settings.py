@@ -72,7 +72,7 @@ def problem_at(answer, place):
 
 def column_now(**more):
     facts = {"number": 1, "name": "c", "role": "quasi-identifier", "kind": "date", "hierarchy": None, "reason": ""}
-    facts |= {"guessed_role": "other", "n_distinct": 1, "n_missing": 0, "uniqueness": 0.0, "near_key": ""}
+    facts |= {"guessed_role": "other", "n_distinct": 1, "n_missing": 0, "uniqueness": 0.0, "withheld": ""}
     facts |= {"is_confirmed": False, "is_listed": True, "is_feature": False, "labels": (), "counts": ()}
     return ColumnNow(**(facts | more))
 

@@ -65,7 +65,7 @@ def some_columns():
         n_distinct=st.integers(0, 3),
         n_missing=st.integers(0, 3),
         uniqueness=st.sampled_from([0.0, 0.5, 1.0]),
-        near_key=st.just(""),
+        withheld=st.just(""),
         is_confirmed=st.just(False),
         is_listed=st.just(True),
         is_feature=st.just(False),

@@ -49,7 +49,7 @@ from sfumato.progress import Progress
 from sfumato.schema import COMPARISON_NAME, RUN_FOLDER, Column
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn
-from sfumato.table.identifiers.near_keys import check_near_keys
+from sfumato.table.identifiers.text_columns import check_text_columns
 from sfumato.table.persons import person_codes
 
 # Run folder: one JSON file for every finished point, so that a comparison that was ended goes on where it was.
@@ -451,11 +451,11 @@ def compare(
     ComparisonInterrupted
         On Ctrl-C, with everything that was finished. It is a ``KeyboardInterrupt``.
     SchemaError
-        If the table has no target with two classes or more, or a column is nearly a key and nobody has confirmed it.
+        If the table has no target with two classes or more, or a column may name people and nobody has confirmed it.
     InvalidParameterError
         If a parameter is out of its range, or there is no point.
     """
-    check_near_keys(table)  # every release of it would be refused
+    check_text_columns(table)  # every release of it would be refused
     measuring = measuring or Measuring(quick_classifiers(table))
     grid = grid or grid_for(table, asked=asked, also=also)
     _check(table, grid, measuring, workers, {"timeout": timeout, "time_limit": time_limit})

@@ -25,7 +25,7 @@ from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.reaudit import read_as_written
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source, Table
-from sfumato.table.identifiers.near_keys import check_near_keys
+from sfumato.table.identifiers.text_columns import check_text_columns
 from sfumato.table.io.formats import STATISTICS, writable_format_of
 from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.io.statistics.read import require_pyreadstat
@@ -103,7 +103,7 @@ def propose_release(
     Raises
     ------
     SchemaError
-        If a column that is nearly a key would be released and nobody has confirmed it.
+        If a column that may name people would be released and nobody has confirmed it.
     PrivacyNotAchievableError
         If the mechanism cannot keep its promise on this table.
     """
@@ -114,7 +114,7 @@ def propose_release(
     check_takes_both_roles(table.coded_part.schema, chosen)
     done = table.coded_part.prepared
     if not is_differentially_private(mechanism):  # whose refusals must not depend on the rows either
-        check_near_keys(table)
+        check_text_columns(table)
     elif done is not None:
         refuse_preparation(name_of(mechanism))
     if key is not None and getattr(mechanism, "hides_choices", False):

@@ -115,6 +115,13 @@ IDENTIFIER_NAMES = _words(
 )
 """Names people, whatever else the column's name says."""
 
+FIRST_NAMES = _words(
+    "(?:first|last|family|given|middle|maiden|full) ?name, sur ?name, fore ?name, vor ?name, nach ?name, "
+    "familienname, zu ?name, rufname, geburtsname, prenom, nom de famille, nom de naissance, nombre de pila, apellido, "
+    "cognome, nome proprio, apelido, sobrenome, voornaam, achternaam, geboortenaam, imie, imiona, nazwisko"
+)
+"""Names of people however few they are; of other identifiers a handful of values may be codes of something else."""
+
 NAMES_OF_NAMES = frozenset(
     f" {word} "
     for word in ("name", "names", "nom", "noms", "nombre", "nombres", "nome", "nomi", "naam", "namen", "imie")
@@ -144,6 +151,36 @@ BIRTH_DATE_NAMES = _words(
     "data (?:de )?nascimento, "
     "geboorte ?datum, data urodzenia"
 )
+
+DIAGNOSIS_NAMES = _words(
+    "diagnos[ie]s, diagnosen?, (?:haupt|neben)diagnosen?, diagnosti[ck], diagnostico, diagnosi, diag(?: \\d+)?, dx, "
+    "icd(?: \\d+)*(?: \\w+)*, cim(?: 10)?, cie(?: 10)?, cid(?: 10)?, rozpoznanie, krankheit, code"
+)
+"""Where three digits, or a letter and four digits, are a code of ICD."""
+
+POSTCODE_NAMES = _words(
+    "zip(?: ?code)?, post ?code, postal(?: code)?, plz, postleitzahl, code postal, cp, codigo postal, cap, "
+    "kod pocztowy, postcode"
+)
+
+CATEGORY_NAMES = _words(
+    "type, kind, category, group, class, level, grade, rank, status, state, stage, code, special(?:ty|ity|i[sz]ation), "
+    "department, dept, ward, unit, division, section, sector, industry, branch, product, brand, model, make, colou?r, "
+    "size, method, treatment, drug, medication, medicine, procedure, therapy, reason, cause, source, channel, "
+    "payer(?: code)?, plan, position, title, role, field, subject, course, program(?:me)?, major, species, breed",
+    "typ, art, kategorie, gruppe, klasse, stufe, grad, fach\\w*, abteilung, station, klinik, bereich, branche, "
+    "produkt, marke, modell, farbe, grosse, methode, behandlung, medikament, arzneimittel, wirkstoff, prozedur, "
+    "eingriff, therapie, grund, ursache, quelle, stelle, tatigkeit, kostentrager",
+    "categorie, groupe, classe, niveau, statut, specialite, service, unite, secteur, produit, marque, modele, couleur, "
+    "traitement, medicament, acte, motif, raison, origine, poste, metier",
+    "tipo, categoria, grupo, clase, nivel, estado, especialidad, departamento, servicio, unidad, sector, producto, "
+    "marca, modelo, color, tratamiento, medicamento, procedimiento, motivo, causa, origen, puesto, cargo",
+    "gruppo, livello, stato, specialita, reparto, unita, settore, prodotto, colore, trattamento, farmaco, procedura",
+    "servico, unidade, setor, produto, cor, tratamento, procedimento, especialidade",
+    "soort, categorie, groep, niveau, afdeling, specialisme, merk, kleur, behandeling, geneesmiddel, reden",
+    "rodzaj, kategoria, grupa, klasa, poziom, oddzial, specjalnosc, produkt, marka, kolor, leczenie, lek, przyczyna",
+)
+"""Names of columns that hold categories; they say nothing about what others know."""
 
 DEGREES_NAMES = _words(
     "latitude, lat, longitude, lon, long, lng, breitengrad, langengrad, laengengrad, latitud, longitud, latitudine, "

@@ -18,8 +18,8 @@ from sfumato.schema import WITHHELD, Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.column_names import (
-    BIRTH_DATE_NAMES,
-    DEGREES_NAMES,
+    CATEGORY_NAMES,
+    FIRST_NAMES,
     IDENTIFIER_NAMES,
     KEY_NAMES,
     NAMES_OF_NAMES,
@@ -30,15 +30,13 @@ from sfumato.table.column_names import (
     TARGET_NAMES,
     folded_name,
 )
-from sfumato.table.identifiers.near_keys import uniqueness
-from sfumato.table.identifiers.recognise import recognise
+from sfumato.table.identifiers.text_columns import why_withheld
 from sfumato.table.kinds import mixed_columns
 from sfumato.table.orders.recognise import recognise_order
 
 AnyTable = Table | BinaryTable
 
 _KEY_FRACTION = 0.05  # an "id" with fewer distinct values than this share of the rows is a code, not a key
-_SHORTEST_OFFICE_NUMBER = 10_000_000
 _MOST_CLASSES = 20
 _MOST_CLASSES_IN_WORDS = 100
 
@@ -239,19 +237,24 @@ def _override(seen: _Seen, known: Mapping[str, Role]) -> ColumnGuess | None:
 
 def _identifier(seen: _Seen) -> ColumnGuess | None:
     """Name rules need some variety (a yes/no column named phone is no phone number), a key needs many values."""
+    if seen.column.confirmed:
+        return None
     varied = seen.n_distinct > 2 or seen.n_distinct == seen.n_present > 0
     many = seen.n_distinct >= _KEY_FRACTION * seen.n_present
-    found = IDENTIFIER_NAMES.search(seen.words)
-    if varied and (many or seen.n_distinct > _MOST_CLASSES) and (found or seen.words in NAMES_OF_NAMES):
+    found, names = IDENTIFIER_NAMES.search(seen.words), FIRST_NAMES.search(seen.words)
+    if varied and (many or names or seen.n_distinct > _MOST_CLASSES) and (found or seen.words in NAMES_OF_NAMES):
         return seen.guess(Role.IDENTIFIER, f"name says {found.group(1) if found else seen.words.strip()}")
-    by_content = _held(seen)
-    if by_content:
-        return seen.guess(Role.IDENTIFIER, by_content)
     key = KEY_NAMES.search(seen.words)
     if varied and many and key:
         return seen.guess(Role.IDENTIFIER, f"name says {key.group(1)}, {seen.n_distinct:,} values")
-    unique = uniqueness(seen.coded, seen.column.kind)
-    return seen.guess(Role.IDENTIFIER, unique) if unique else None
+    why = why_withheld(seen.column, seen.coded, is_recognised=_is_recognised(seen))
+    return seen.guess(Role.IDENTIFIER, why) if why else None
+
+
+def _is_recognised(seen: _Seen) -> bool:
+    """Whether the name says what the column holds: something others know, something sensitive, a target, categories."""
+    patterns = (SENSITIVE_NAMES, QUASI_IDENTIFIER_NAMES, CATEGORY_NAMES, *TARGET_NAMES)
+    return any(pattern.search(seen.words) for pattern in patterns)
 
 
 def _person(identifiers: list[tuple[_Seen, ColumnGuess]]) -> dict[str, ColumnGuess]:
@@ -264,22 +267,6 @@ def _person(identifiers: list[tuple[_Seen, ColumnGuess]]) -> dict[str, ColumnGue
             said = f"{seen.n_distinct:,} persons in {seen.n_present:,} rows"
             return {seen.column.name: seen.guess(Role.PERSON, f"numbers people and repeats, {said}")}
     return {}
-
-
-def _held(seen: _Seen) -> str:
-    """Say what kind of identifier the cells are; an empty text for none."""
-    says_degrees = DEGREES_NAMES.search(seen.words) is not None
-    if seen.column.kind is Kind.NUMERIC and not says_degrees and _is_short_number(seen.coded):
-        return ""
-    says_birth = BIRTH_DATE_NAMES.search(seen.words) is not None
-    found = recognise(seen.coded, seen.column.kind, name_says_birth=says_birth, name_says_degrees=says_degrees)
-    return str(found or "")
-
-
-def _is_short_number(coded: CodedColumn) -> bool:
-    """Whether the largest value of a numeric column has fewer digits than any number of an office."""
-    last = len(coded.values) - 1 - coded.values.null_count
-    return last < 0 or float(coded.values[last].as_py()) < _SHORTEST_OFFICE_NUMBER
 
 
 def _target(candidates: list[_Seen]) -> ColumnGuess | None:

@@ -34,8 +34,8 @@ class ColumnNow:
         Feature of a sparse 0/1 table: always a quasi-identifier.
     uniqueness : float
         Share of rows with a value that no other row has.
-    near_key : str
-        Why the column is nearly a key, so that it is released only when confirmed; empty where it is none.
+    withheld : str
+        Why the column may name people, so that it is released only when confirmed; empty where it does not.
     is_confirmed : bool
         Whether the project file says that it may be released all the same.
     labels, counts : sequence
@@ -60,7 +60,7 @@ class ColumnNow:
     n_distinct: int
     n_missing: int
     uniqueness: float
-    near_key: str
+    withheld: str
     is_confirmed: bool
     is_listed: bool
     is_feature: bool
@@ -72,10 +72,10 @@ class ColumnNow:
     prepared: str = ""
 
     @property
-    def is_near_key_released(self) -> bool:
+    def is_withheld_released(self) -> bool:
         """Whether the column is nearly a key and has a role with which it would be released."""
         is_replaced = "drop" in self.preparation or "pseudonym" in self.preparation
-        return bool(self.near_key) and not is_replaced and shows_values(Role(self.role), Kind(self.kind))
+        return bool(self.withheld) and not is_replaced and shows_values(Role(self.role), Kind(self.kind))
 
     @property
     def most_in_one_bar(self) -> int:
@@ -122,9 +122,9 @@ class Described:
         return [c for c in self.columns if c.doubt]
 
     @cached_property
-    def unconfirmed_near_keys(self) -> Sequence[ColumnNow]:
-        """Columns that are nearly keys, would be released, and nobody has confirmed: a release is refused."""
-        return [c for c in self.columns if c.is_near_key_released and not c.is_confirmed]
+    def unconfirmed(self) -> Sequence[ColumnNow]:
+        """Columns that may name people, would be released, and nobody has confirmed: a release is refused."""
+        return [c for c in self.columns if c.is_withheld_released and not c.is_confirmed]
 
     @cached_property
     def repeating(self) -> Sequence[IdentifierCounts]:
@@ -249,7 +249,7 @@ def _column(facts: Mapping[str, Any], listed: Mapping[str, Any], default_role: s
         n_distinct=facts["n_distinct"],
         n_missing=facts["n_missing"],
         uniqueness=facts["uniqueness"],
-        near_key=facts["near_key"],
+        withheld=facts["withheld"],
         is_confirmed=bool(listed.get("confirmed")),
         is_listed=bool(listed),
         is_feature=facts["is_feature"],

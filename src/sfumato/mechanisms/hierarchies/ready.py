@@ -26,7 +26,7 @@ OTHER = "other"
 UNKNOWN = ("refuse", OTHER)
 """What may be done with values that a ready hierarchy does not know."""
 
-_TABLES = "sfumato.mechanisms.hierarchies.tables"
+_TABLES = "sfumato.table.standards"
 _OLDEST = 130
 
 

@@ -26,7 +26,7 @@ from sfumato.publishing.reaudit import open_released, read_manifest
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.out_of_core import LargeTable
 from sfumato.rows.persons import n_repeating_persons
-from sfumato.table.identifiers.near_keys import check_near_keys
+from sfumato.table.identifiers.text_columns import check_text_columns
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.write import BLOCK_FORMATS
 from sfumato.table.weighted import OutlinedTable
@@ -75,7 +75,7 @@ def propose(
     InvalidParameterError
         If the mechanism needs all rows in memory.
     SchemaError
-        If there is no quasi-identifier, or a column that is nearly a key would be released and nobody has confirmed it.
+        If there is no quasi-identifier, or a column that may name people would be released and nobody has confirmed it.
     InputError
         If what the mechanism needs does not fit.
     PrivacyNotAchievableError
@@ -84,7 +84,7 @@ def propose(
     where = OUT_OF_CORE if isinstance(original, LargeTable) else ON_A_CLUSTER
     way = check_able(mechanism, where)
     check_takes_both_roles(original.schema, mechanism)
-    check_near_keys(original.outline)
+    check_text_columns(original.outline)
     n_persons = n_repeating_persons(original, memory.n_bytes)
     if original.schema.person is not None and n_persons is not None:
         check_counts_persons_away(mechanism, original.schema.person, where)

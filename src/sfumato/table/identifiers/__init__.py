@@ -2,5 +2,5 @@
 
 Entry points: :func:`sfumato.table.identifiers.recognise.recognise` looks at the cells,
 :mod:`sfumato.table.column_names` at the name. What was seen is said as a pattern and a share, never as a value.
-:mod:`sfumato.table.identifiers.near_keys` refuses to release what is nearly a key and nobody has confirmed.
+:mod:`sfumato.table.identifiers.text_columns` refuses to release text that is no category and that nobody has confirmed.
 """

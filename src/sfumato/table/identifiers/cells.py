@@ -15,6 +15,7 @@ from sfumato.table.column_names import folded
 MOST_VALUES = 400
 """Distinct values that are looked at; of more, every so many-th in their order."""
 _FIRST_LOOK = 12
+_HALF, _PERCENT = 0.5, 0.01
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,11 @@ class Finding:
     def __str__(self) -> str:
         if self.share is None:
             return self.what
-        percent = min(int(100 * self.share), 99) if self.share < 1 else 100
-        return f"looks like {self.what} in {percent} % of the cells"
+        if self.share < _HALF:
+            percent = f"{100 * self.share:.0f} %" if self.share >= _PERCENT else "fewer than 1 %"
+            return f"holds {self.what} in {percent} of the cells"
+        percent = f"{min(int(100 * self.share), 99) if self.share < 1 else 100} %"
+        return f"looks like {self.what} in {percent} of the cells"
 
 
 def _as_text(value: object) -> str:

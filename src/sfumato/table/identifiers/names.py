@@ -10,8 +10,10 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 
 from sfumato.schema import Kind
+from sfumato.table.column_names import folded
 from sfumato.table.identifiers.cells import Cells, Finding
 
 _FEWEST_VALUES = 12
@@ -65,6 +67,38 @@ def is_single_name(text: str) -> bool:
     """Whether a folded text is one given name or one family name."""
     parts = _name_parts(text)
     return len(parts) == 1 and (parts[0] in _words().given or _is_family_name(parts[0]))
+
+
+_CAPITALS = re.compile(r"[A-ZÀ-Þ][\w'’-]+(?:,? +[A-ZÀ-Þ][\w'’-]+)+")
+
+
+def is_known_name(word: str) -> bool:
+    """Whether a folded word is a given or a family name of the list."""
+    return word in _words().given or _is_family_name(word)
+
+
+def full_name_in(text: str) -> bool:
+    """Whether a text holds a given and a family name of the list next to each other, written as names are.
+
+    Examples
+    --------
+    >>> full_name_in("seen by Anna Schmidt today"), full_name_in("Crohn disease, Chad"), full_name_in("ANNA SCHMIDT")
+    (True, False, True)
+    """
+    if text.islower() or text.isupper():
+        return is_full_name(folded(text))
+    for run in _CAPITALS.findall(text):
+        words = [folded(word.strip(",")) for word in run.split()]
+        if any(_are_two_names(*pair) for pair in pairwise(words)):
+            return True
+    return False
+
+
+def _are_two_names(first: str, second: str) -> bool:
+    if min(len(first), len(second)) < 3:
+        return False
+    given = _words().given
+    return (first in given and _is_family_name(second)) or (_is_family_name(first) and second in given)
 
 
 def _name_parts(text: str) -> list[str]:

@@ -18,6 +18,8 @@ from sfumato.table.identifiers.cells import Cells, Finding
 
 _ENOUGH = 0.8
 _FEWEST_VALUES = 10  # one number in ten has the right check digit by chance
+_MOST_PARTS = 12
+_SHORTEST, _FEWEST_DIGITS = 8, 6
 _SEPARATORS = str.maketrans("", "", " .-/")
 
 
@@ -113,6 +115,24 @@ def _known() -> tuple[_Number, ...]:
     return (
         _Number("social security numbers", re.compile(r"\d{3}-\d{2}-\d{4}"), american.is_valid),
         *(_Number(what, re.compile(form), is_valid) for what, form, is_valid in table),
+    )
+
+
+def is_checked_number(text: str) -> bool:
+    """Whether neighbouring parts of a text make a number with the check digits of one of the known kinds.
+
+    Examples
+    --------
+    >>> is_checked_number("IBAN DE89 3704 0044 0532 0130 00"), is_checked_number("DE89 3704 0044 0532 0130 01")
+    (True, False)
+    """
+    parts = re.split(r"[ ./-]", text.upper())[:_MOST_PARTS]
+    windows = ("".join(parts[i:j]) for i in range(len(parts)) for j in range(i + 1, len(parts) + 1))
+    return any(
+        number.form.fullmatch(window) and number.is_valid(window)
+        for window in windows
+        if len(window) >= _SHORTEST and sum(map(str.isdigit, window)) >= _FEWEST_DIGITS
+        for number in _known()
     )
 
 

@@ -41,7 +41,6 @@ def _findings(cells: Cells, *, name_says_birth: bool, name_says_degrees: bool) -
     if cells.kind is Kind.DATE:
         return
     yield from numbers.checked_numbers(cells)
-    yield from patterns.forms(cells)
     for detect in (codes.free_text, names.person_names, codes.record_codes):
         if found := detect(cells):
             yield found

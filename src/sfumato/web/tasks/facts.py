@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.schema import AS_TEXT, Kind
+from sfumato.schema import AS_TEXT, Column, Kind
 from sfumato.table.binary import BinaryTable
 from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
-from sfumato.table.identifiers.near_keys import near_key
+from sfumato.table.identifiers.text_columns import why_withheld
 from sfumato.table.roles import ColumnGuess
 
 Counts = NDArray[np.int64]
@@ -36,7 +37,7 @@ def column_facts(table: Table | BinaryTable, guesses: Sequence[ColumnGuess]) -> 
 
     ``number`` counts from 1 in the list that is returned: the columns in the order of the guesses, but the features of
     a sparse 0/1 table after its other columns. ``uniqueness`` is the share of rows with a value that no other row has;
-    a missing cell is no value. ``near_key`` says why a column is nearly a key; it is empty where it is none.
+    a missing cell is no value. ``withheld`` says why a column may name people; it is empty where it is of categories.
     ``format`` is the one in which texts were read that are no plain numbers and no ISO dates, ``doubt`` what in it is a
     guess.
 
@@ -55,7 +56,7 @@ def column_facts(table: Table | BinaryTable, guesses: Sequence[ColumnGuess]) -> 
         | (
             _feature_facts(ones[guess.column.name], table.n_rows)
             if guess.column.name in ones
-            else _column_facts(plain[guess.column.name], guess.column.kind)
+            else _column_facts(plain[guess.column.name], guess.column)
         )
         for number, guess in enumerate(ordered, start=1)
     ]
@@ -68,7 +69,7 @@ def facts_beside(
     after = made.coded_part
     done = {asked.column for asked in after.prepared.preparations} if after.prepared is not None else set()
     return [
-        {**facts, "near_key": near_key(after[name], after.schema[name].kind)}
+        {**facts, "withheld": why_withheld(replace(after.schema[name], confirmed=False), after[name])}
         if (name := facts["name"]) in done
         else facts
         for facts in column_facts(table, guesses)
@@ -97,20 +98,20 @@ def _feature_facts(n_ones: int, n_rows: int) -> dict[str, Any]:
     counts = [n_rows - n_ones, n_ones]
     return {
         "is_feature": True,
-        "near_key": "",
+        "withheld": "",
         "uniqueness": counts.count(1) / n_rows if n_rows else 0.0,
         "histogram": {"labels": ["0", "1"], "counts": counts},
     }
 
 
-def _column_facts(column: CodedColumn, kind: Kind) -> dict[str, Any]:
+def _column_facts(column: CodedColumn, described: Column) -> dict[str, Any]:
     counts = _present_counts(column)
     n_rows = len(column.codes)
     return {
         "is_feature": False,
-        "near_key": near_key(column, kind),
+        "withheld": why_withheld(replace(described, confirmed=False), column),
         "uniqueness": int(np.count_nonzero(counts == 1)) / n_rows if n_rows else 0.0,
-        "histogram": histogram(column, kind),
+        "histogram": histogram(column, described.kind),
     }
 
 

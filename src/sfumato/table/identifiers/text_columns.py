@@ -1,0 +1,215 @@
+"""A text column is released only if its values look like categories, whatever its role.
+
+The rules, first match wins:
+
+1. somebody has confirmed the column, or declared its hierarchy or its values: it is released;
+2. a value holds what names a person by its form (:mod:`sfumato.table.identifiers.forms`): it is withheld;
+3. values of a public list (diagnoses, drugs, countries) are categories; the rules below judge the others;
+4. values that fewer than five rows hold cover more than one row in a hundred: it is withheld, unless they are few next
+   to the frequent ones and written as these are;
+5. it has more than 20 values and a name that says nothing: it is withheld.
+
+A set or a label that lists such values says who is in it, whatever k is; so does a column that is passed through.
+Numbers and dates become ranges. Of them only those are withheld of which nearly every row has one of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import SchemaError, on_one_line
+from sfumato.schema import Column, Kind, Role, shows_values
+from sfumato.table.binary import BinaryTable
+from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.column_names import BIRTH_DATE_NAMES, DEGREES_NAMES, folded_name
+from sfumato.table.identifiers.cells import Cells, Finding
+from sfumato.table.identifiers.codes import common_form, form_of
+from sfumato.table.identifiers.forms import forms_in
+from sfumato.table.identifiers.known_codes import is_known_code
+from sfumato.table.identifiers.recognise import recognise
+from sfumato.table.weighted import OpenColumn
+
+UNIQUE_FRACTION = 0.95
+"""A column whose value is unique in this share of the rows that have one names people."""
+MOST_UNRECOGNISED = 20
+"""Values up to which a text column that nothing is known of is taken for one of categories."""
+_FEWEST_ROWS = 20  # below this, counts say nothing
+_FEW_ROWS = 5  # the default k: what fewer rows hold would be shown as the value of a group that is smaller
+_MOST_RARE = 0.01
+_MOST_RARE_OF_CATEGORIES = 0.1
+_FEWEST_CODES = 3  # a rare category may be called H1N1
+_FEWEST_NAMES, _NAMES_FRACTION = 3, 0.05
+_MOST_LOOKED_THROUGH = 50_000
+_NAMES_SHOWN = 5
+_SHORTEST_OFFICE_NUMBER = 10_000_000
+_NAMES_BY_LIST = "given and family names"
+
+
+def unique_fraction(coded: CodedColumn) -> float:
+    """Share of the rows with a value whose value no other row has; of a few rows it says nothing, and is 0."""
+    n_missing = coded.n_missing
+    n_present, n_distinct = coded.n_rows - n_missing, coded.n_distinct - coded.values.null_count
+    if n_present < _FEWEST_ROWS or n_distinct < UNIQUE_FRACTION * n_present:
+        return 0.0
+    return (int(np.count_nonzero(coded.counts == 1)) - (n_missing == 1)) / n_present
+
+
+def is_measurement(coded: CodedColumn, kind: Kind) -> bool:
+    """Whether a numeric column has decimals: such numbers are measured, and recoded into ranges."""
+    if kind is not Kind.NUMERIC:
+        return False
+    numbers = coded.numbers()
+    present = numbers[np.isfinite(numbers)]
+    return bool(np.any(present != np.floor(present)))
+
+
+def uniqueness(coded: CodedColumn, kind: Kind) -> str:
+    """Say that nearly every row has a value of its own, and of what form; an empty text where that is not so."""
+    unique = unique_fraction(coded)
+    if unique < UNIQUE_FRACTION or is_measurement(coded, kind):
+        return ""
+    form = "" if kind is Kind.NUMERIC else common_form(Cells.of(coded, kind))
+    of = "rows with a value" if coded.n_missing else "rows"
+    return f"{form}{', ' if form else ''}unique in {100 * unique:.1f} % of {of}"
+
+
+def why_withheld(column: Column, coded: CodedColumn, *, is_recognised: bool = True) -> str:
+    """Say why a column is not released unless somebody confirms it; an empty text where it is.
+
+    Whether that matters depends on the role, see :func:`sfumato.schema.shows_values`.
+
+    Parameters
+    ----------
+    is_recognised : bool
+        Whether the column's name, or somebody, says what it is.
+    """
+    if column.confirmed or column.hierarchy or (column.domain and not column.is_order_recognised):
+        return ""
+    if isinstance(coded, OpenColumn):
+        is_text = column.kind not in (Kind.NUMERIC, Kind.DATE)
+        return "a text with too many distinct values to list" if is_text else ""
+    name = folded_name(column.name)
+    unique, seen = uniqueness(coded, column.kind), _recognised(coded, column.kind, name)
+    if column.kind in (Kind.NUMERIC, Kind.DATE):
+        return seen or unique
+    values = _Values.of(coded, name)
+    is_counted = coded.n_rows - coded.n_missing >= _FEWEST_ROWS
+    is_open = values.why_not_categories(is_recognised=is_recognised) if is_counted else ""
+    if (is_open or unique) and len(values.texts) > _MOST_LOOKED_THROUGH:
+        values = values.first(Cells.of(coded, column.kind))
+    return values.form() or seen or unique or is_open
+
+
+def _recognised(coded: CodedColumn, kind: Kind, name: str) -> str:
+    """Say what kind of identifier most cells are; an empty text for none."""
+    says_degrees = DEGREES_NAMES.search(name) is not None
+    if kind is Kind.NUMERIC and not says_degrees and _is_short_number(coded):
+        return ""
+    says_birth = BIRTH_DATE_NAMES.search(name) is not None
+    return str(recognise(coded, kind, name_says_birth=says_birth, name_says_degrees=says_degrees) or "")
+
+
+def _is_short_number(coded: CodedColumn) -> bool:
+    """Whether the largest value of a numeric column has fewer digits than any number of an office."""
+    last = len(coded.values) - 1 - coded.values.null_count
+    return last < 0 or float(coded.values[last].as_py()) < _SHORTEST_OFFICE_NUMBER
+
+
+@dataclass(frozen=True, repr=False)
+class _Values:
+    """The distinct values of a text column, how many rows hold each, and the column's folded name."""
+
+    texts: tuple[str, ...]
+    rows: NDArray[np.int64]
+    name: str
+
+    @classmethod
+    def of(cls, coded: CodedColumn, name: str) -> _Values:
+        n_distinct = coded.n_distinct - coded.values.null_count
+        texts = tuple(str(value).strip() for value in coded.values.slice(0, n_distinct).to_pylist())
+        return cls(texts, coded.counts[:n_distinct], name)
+
+    def first(self, cells: Cells) -> _Values:
+        """Take the values of a sample: of so many, it tells what they are."""
+        return _Values(cells.texts, np.asarray(cells.rows), self.name)
+
+    @cached_property
+    def is_rare(self) -> NDArray[np.bool_]:
+        """Whether fewer than five rows hold a value; of a table below 250 rows, fewer than one in fifty, or one."""
+        return np.asarray(self.rows < min(_FEW_ROWS, max(2, -(-int(self.rows.sum()) // 50))))
+
+    def form(self) -> str:
+        """Say what names a person by its form, in any value; names by a list in rare values or in many."""
+        for what, places in forms_in(self.texts):
+            hits = np.fromiter(places, dtype=np.int64)
+            is_many = len(hits) >= max(_FEWEST_NAMES, _NAMES_FRACTION * len(self.texts))
+            if what == _NAMES_BY_LIST and not is_many and not np.any(self.is_rare[hits]):
+                continue
+            return str(Finding(what, int(self.rows[hits].sum()) / int(self.rows.sum())))
+        return ""
+
+    def why_not_categories(self, *, is_recognised: bool) -> str:
+        """Say why the values are no categories, going by how many rows hold each and by how they are written."""
+        is_open = np.array([not is_known_code(text, self.name) for text in self.texts], dtype=bool)
+        is_rare = self.is_rare & is_open
+        n_rare, n_frequent = int(is_rare.sum()), int((~is_rare).sum())
+        share = int(self.rows[is_rare].sum()) / int(self.rows.sum())
+        rare = [text for text, is_one in zip(self.texts, is_rare, strict=True) if is_one]
+        if share > _MOST_RARE:
+            written = {_shape(text) for text, is_one in zip(self.texts, is_rare, strict=True) if not is_one}
+            is_few = 2 * n_rare <= n_frequent and share <= _MOST_RARE_OF_CATEGORIES
+            if not is_few or any(_shape(text) not in written for text in rare):
+                return f"{n_rare:,} of {len(self.texts):,} values are in fewer than {_FEW_ROWS} rows each"
+        frequent_forms = Counter(form_of(t) for t, is_one in zip(self.texts, is_rare, strict=True) if not is_one)
+        odd = [text for text in rare if _CODE.fullmatch(text) and form_of(text) not in frequent_forms]
+        if len(odd) >= _FEWEST_CODES:
+            return f"{len(odd):,} values that few rows hold are codes"
+        if not is_recognised and int(is_open.sum()) > MOST_UNRECOGNISED:
+            return f"{int(is_open.sum()):,} values, and nothing says what they are"
+        return ""
+
+
+_CODE = re.compile(
+    r"(?=.*\d)(?=.*[^\W\d_])[\w./-]{4,}|[^\W\d_]{1,3}[- ][^\W\d_]{1,2}[- ]?\d{1,4}|\d{4,}|[a-z]+[._][a-z]+"
+)
+"""Letters with digits, a licence plate, a number, a login."""
+
+
+def _shape(text: str) -> tuple[bool, str, int]:
+    """How a value is written: with digits or without, in which case, and in one, two or more words."""
+    case = "lower" if text.islower() else "upper" if text.isupper() else "title" if text.istitle() else "mixed"
+    return any(map(str.isdigit, text)), case, min(len(text.split()), 3)
+
+
+def check_text_columns(table: Table | BinaryTable) -> None:
+    """Refuse to release columns whose values do not look like categories and that nobody has confirmed.
+
+    Raises
+    ------
+    SchemaError
+        Names them, with what was seen of the first.
+    """
+    plain = table.coded_part
+    found = {c.name: why for c in plain.schema if _is_shown(c) and (why := why_withheld(c, plain[c.name]))}
+    if not found:
+        return
+    names = [f"'{on_one_line(name)}'" for name in found]
+    first, *others = names[:_NAMES_SHOWN]
+    more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
+    role, why = plain.schema[next(iter(found))].role, next(iter(found.values()))
+    problem = f"column {first} may name people and would be released with the role {role} ({why})"
+    if others:
+        problem += f"; so would {', '.join(others)}{more}"
+    hint = "give it the role identifier, or coarsen it first; if it names nobody, confirm it"
+    raise SchemaError(problem, hint=hint, remedy=("confirmed",))
+
+
+def _is_shown(column: Column) -> bool:
+    is_text_target = column.role is Role.TARGET and column.kind not in (Kind.NUMERIC, Kind.DATE)
+    return is_text_target or shows_values(column.role, column.kind)
