@@ -41,7 +41,7 @@ def _form(
 
 # Numbers: of telephones, offices and accounts.
 
-_DATE = re.compile(r"\(?(\d{1,4}[./-]\s?\d{1,2}[./-]\s?\d{1,4}|\d{8})\b.*")
+_DATE = re.compile(r"\(?(\d{1,4}[./-] ?\d{1,2}[./-] ?\d{1,4}|\d{8})\b(?![./-]\d).*")
 _AMOUNT = re.compile(r"\d{1,3}([.,']\d{3})+([.,]\d+)?|\d+[.,]\d+")
 
 
@@ -78,9 +78,8 @@ _SIGNED = (
         flags=re.IGNORECASE,
     ),
     _form(
-        "web addresses of a page or user",
-        r"(?:https?://|www\.)[^\s/]+/[^\s/]\S*",
-        r"https?://[^\s/@]+@\S+",
+        "web addresses",
+        r"(?:https?://|www\.)[^\s/]+\.\S+",
         rf"(?<![\w@.-])[\w-]+(?:\.[\w-]+)*\.(?:{_ENDS_OF_DOMAINS})/[\w@.~-]{{2,}}",
         flags=re.IGNORECASE,
     ),
@@ -104,7 +103,7 @@ _NUMBERS = (
         r"(?<![\w.,/+-])\(?0\d{1,4}\)?[ /.-]{0,3}\d[\d ./-]{3,}\d(?![\w])",
         r"(?<![\w.,-])\(?[2-9]\d{2}\)?[ .-]\d{3}[ .-]\d{4}(?![\w-])",
         r"(?<![\w.,-])[5-9]\d{2}[ .-]\d{2,3}[ .-]\d{2,3}(?:[ .-]\d{2})?(?![\w-])",
-        rf"(?<!\w){_PHONE_WORD}\w*\W{{0,4}}\d[\d ()./-]{{3,}}\d",
+        rf"(?<!\w){_PHONE_WORD}\w*[^\w\n]{{0,4}}\d[\d ()./-]{{3,}}\d",
         flags=re.IGNORECASE,
         is_valid=lambda match: _is_dialled(match) or re.match(r"\w*[^\W\d_]", match[0]) is not None,
     ),
@@ -119,24 +118,25 @@ _NUMBERS = (
         "numbers after the word for them",
         r"(?<!\w)(?:ssn|nhs|nir|dni|nif|nie|svnr|kvnr|pesel|imei|iban|mrn|passport|reisepass|passeport|pasaporte|"
         r"ausweis|(?:versicherten|patienten|fall|akten|personal|mitglieds)-?(?:nr|nummer|id)|patient id|n° ?dossier)"
-        r"\W{0,4}(?=[\w-]*\d)[\w-]{4,}",
+        r"[^\w\n]{0,4}(?=[\w-]*\d)[\w-]{4,}",
         flags=re.IGNORECASE,
     ),
 )
 _PLACES = (
     _form(
         "coordinates",
-        r"[-+]?\d{1,3}[.,]\d{3,}\s?°?\s?[NSEWO]?\s?[,;/ ]\s?[-+]?\d{1,3}[.,]\d{3,}",
-        r"\d{1,3}\s?°\s?\d{1,2}(?:[.,]\d+)?\s?['′’]",
-        r"\bpoint\s?\(\s?[-+]?[\d.]+\s+[-+]?[\d.]+",
+        r"[-+]?\d{1,3}[.,]\d{3,} ?°? ?[NSEWO]? ?[,;/ ] ?[-+]?\d{1,3}[.,]\d{3,}",
+        r"\d{1,3} ?° ?\d{1,2}(?:[.,]\d+)? ?['′’]",
+        r"\bpoint ?\( ?[-+]?[\d.]+ +[-+]?[\d.]+",
         r"\bgeo:[-+]?\d+\.\d+,",
         flags=re.IGNORECASE,
     ),
     _form("plus codes of places", r"(?<!\w)[23456789CFGHJMPQRVWX]{4,8}\+[23456789CFGHJMPQRVWX]{2,3}(?!\w)"),
     _form(
         "exact times",
-        r"\b\d{4}-\d{2}-\d{2}[T ]+\d{1,2}:\d{2}",
-        r"\b\d{1,2}[./-]\s?\d{1,2}[./-]\s?\d{2,4},?\s+(?:um |at |à |a las |alle |às |om |o )?\d{1,2}[:h.]\d{2}\b",
+        r"\b\d{4}-\d{2}-\d{2}[T ]+(?!00:00)\d{1,2}:\d{2}",
+        r"\b\d{1,2}[./-] ?\d{1,2}[./-] ?\d{2,4},? +(?:um |at |à |a las |alle |às |om |o )?"
+        r"(?!00:00)\d{1,2}[:h.]\d{2}\b",
         r"\b(?:19|20)\d{6}[T_-]?\d{4,6}Z?\b",
     ),
     _form(
@@ -156,8 +156,8 @@ _PLACES = (
 
 _NUMBER_LAST = (
     r"(?:\b(?:calle|c/|avenida|avda|av|plaza|pza|paseo|camino|carretera|ronda|via|viale|corso|piazza|vicolo|largo|"
-    r"contrada|strada|rua|travessa|praca|estrada|alameda|ul|ulica|aleja|plac|osiedle|os)\.?\s+"
-    r"(?:[^\W\d_]+[.']?\s+){0,4}[^\W\d_]+|[^\W\d_]{2,}[ -]?(?:strasse|str|weg|platz|gasse|allee|ring|damm|ufer|"
+    r"contrada|strada|rua|travessa|praca|estrada|alameda|ul|ulica|aleja|plac|osiedle|os)\.? +"
+    r"(?:[^\W\d_]+[.']? +){0,4}[^\W\d_]+|[^\W\d_]{2,}[ -]?(?:strasse|str|weg|platz|gasse|allee|ring|damm|ufer|"
     r"straat|laan|plein|gracht|dijk|kade|singel))"
 )
 _STREETS = (
@@ -183,7 +183,7 @@ _TITLES = (
     r"Signora?|Sig\.ra|Dott\.?(?:ssa)?|Dra\.?|Pani|Dhr\.?|Mevr\.?|Mevrouw|Meneer|Senhora?|Enf\.|Schwester|Nurse|Sœur"
 )
 _DOUBTFUL_TITLES = r"M\.|Fr\.?|Sr\.?|Ms\.?|Miss|Don|Pan|Sig\.?|Sir|Mag\.|Hr"
-_BETWEEN = r"(?:(?:Dr\.?|med\.?|Prof\.?|von|van|der|de|la|del|da|dos|den|zu)\s+)*"
+_BETWEEN = r"(?:(?:Dr\.?|med\.?|Prof\.?|von|van|der|de|la|del|da|dos|den|zu) +)*"
 _NO_NAMES = {"med", "phil", "rer", "sc", "univ", "nat", "oec", "dent", "vet", "stat", "services", "mult", "habil"}
 
 
@@ -196,8 +196,8 @@ def _is_titled(match: Match) -> bool:
 _NAMES = (
     _form(
         "titles with names of people",
-        rf"(?<![\w-])(?:{_TITLES})\s+{_BETWEEN}(?P<certain>[A-ZÀ-Þ][\w'’-]{{2,}})",
-        rf"(?<![\w-])(?:{_DOUBTFUL_TITLES})\s+{_BETWEEN}(?P<doubtful>[A-ZÀ-Þ][\w'’-]{{2,}})",
+        rf"(?<![\w-])(?:{_TITLES}) +{_BETWEEN}(?P<certain>[A-ZÀ-Þ][\w'’-]{{2,}})",
+        rf"(?<![\w-])(?:{_DOUBTFUL_TITLES}) +{_BETWEEN}(?P<doubtful>[A-ZÀ-Þ][\w'’-]{{2,}})",
         is_valid=_is_titled,
     ),
 )
@@ -208,7 +208,7 @@ FORMS: tuple[Form, ...] = (*_SIGNED, *_NUMBERS, *_PLACES, *_STREETS, *_NAMES)
 
 def forms_in(texts: Iterable[str]) -> Iterator[tuple[str, frozenset[int]]]:
     """Give every form that occurs, and the places of the texts that hold it; full names by the list of names last."""
-    values = [re.sub(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]", " ", text) for text in texts]
+    values = [" ".join(text.split()) for text in texts]
     joined, lowered = "\n".join(values), "\n".join(map(folded, values))
     starts: dict[bool, list[int]] = {}
     for form in FORMS:

@@ -12,9 +12,14 @@ _ICD10 = re.compile(r"[A-Z]\d[0-9AB]\.(?:[0-9A-Z]{1,4}[-+*!]?|-)|[A-Z]\d\d")
 _ICD10_UNDOTTED = re.compile(r"[A-Z]\d[0-9AB]\d{0,2}[-+*!]?")
 _ICD9 = re.compile(r"\d{3}(?:\.\d{1,2})?|V\d{2}(?:\.\d{1,2})?|E\d{3}(?:\.\d)?|\d{1,2}")
 _ATC = re.compile(r"[A-DGHJLMNPRSV]\d{2}[A-Z](?:[A-Z](?:\d{2})?)?")
+_TIME = re.compile(r"([01]?\d|2[0-4]):[0-5]\d(:00)?")
+_DAY = re.compile(r"\d{4}-\d{1,2}(-\d{1,2})?|\d{1,2}([./-])\d{1,2}(\2(\d{2}|\d{4}))?")
+_MEASURED = re.compile(r"[<>≤≥~]? ?-?\d{1,6}[.,]\d{1,3}|[<>≤≥~] ?\d+|\d{1,2}")
 _POSTCODE = re.compile(
     r"\d{3,5}|\d{5}-\d{3,4}|\d{4}-\d{3}|\d{2}-\d{3}|\d{3} \d{2}|\d{4} ?[A-Z]{2}|[A-Z]{1,2}\d[A-Z\d]?( \d[A-Z]{2})?"
 )
+
+_ANYWHERE = (_ICD10, _ATC, _TIME, _DAY, _MEASURED)
 
 
 def is_known_code(text: str, name: str) -> bool:
@@ -30,7 +35,7 @@ def is_known_code(text: str, name: str) -> bool:
     >>> is_known_code("E11.9", " c7 "), is_known_code("K1234", " c7 "), is_known_code("France", " c7 ")
     (True, False, True)
     """
-    if _ICD10.fullmatch(text) or _ATC.fullmatch(text) or _country(text) in _countries():
+    if any(form.fullmatch(text) for form in _ANYWHERE) or _country(text) in _countries():
         return True
     if DIAGNOSIS_NAMES.search(name) and (_ICD9.fullmatch(text) or _ICD10_UNDOTTED.fullmatch(text)):
         return True

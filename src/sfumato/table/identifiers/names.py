@@ -85,8 +85,9 @@ def full_name_in(text: str) -> bool:
     >>> full_name_in("seen by Anna Schmidt today"), full_name_in("Crohn disease, Chad"), full_name_in("ANNA SCHMIDT")
     (True, False, True)
     """
-    if text.islower() or text.isupper():
-        return is_full_name(folded(text))
+    if text.isupper():
+        words = [folded(word.strip(",")) for word in text.split()]
+        return len(words) == 2 and _are_two_names(*words)
     for run in _CAPITALS.findall(text):
         words = [folded(word.strip(",")) for word in run.split()]
         if any(_are_two_names(*pair) for pair in pairwise(words)):

@@ -8,8 +8,10 @@ from sfumato.schema import Kind
 from sfumato.table.coding import CodedColumn
 from sfumato.table.identifiers import codes, names, numbers, patterns
 from sfumato.table.identifiers.cells import Cells, Finding
+from sfumato.table.identifiers.forms import forms_in
 
 _FEWEST_VALUES = 3
+_HALF = 0.5
 
 
 def recognise(
@@ -41,6 +43,17 @@ def _findings(cells: Cells, *, name_says_birth: bool, name_says_degrees: bool) -
     if cells.kind is Kind.DATE:
         return
     yield from numbers.checked_numbers(cells)
+    yield from _forms(cells)
     for detect in (codes.free_text, names.person_names, codes.record_codes):
         if found := detect(cells):
             yield found
+
+
+def _forms(cells: Cells) -> Iterator[Finding]:
+    """Find what has a form of its own in most cells, the plainest first."""
+    if cells.kind is Kind.NUMERIC:
+        return
+    for what, places in forms_in(cells.texts):
+        share = max(len(places) / len(cells.texts), sum(cells.rows[place] for place in places) / sum(cells.rows))
+        if share >= _HALF:
+            yield Finding(what, share)

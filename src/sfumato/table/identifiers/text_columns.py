@@ -16,7 +16,6 @@ Numbers and dates become ranges. Of them only those are withheld of which nearly
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -43,9 +42,11 @@ _FEWEST_ROWS = 20  # below this, counts say nothing
 _FEW_ROWS = 5  # the default k: what fewer rows hold would be shown as the value of a group that is smaller
 _MOST_RARE = 0.01
 _MOST_RARE_OF_CATEGORIES = 0.1
+_FEWEST_RARE = 3  # one or two may be a word for "unknown"
 _FEWEST_CODES = 3  # a rare category may be called H1N1
 _FEWEST_NAMES, _NAMES_FRACTION = 3, 0.05
 _MOST_LOOKED_THROUGH = 50_000
+_SHORTEST_CUT = 3  # letters from which the beginning of a category is one that was cut off
 _NAMES_SHOWN = 5
 _SHORTEST_OFFICE_NUMBER = 10_000_000
 _NAMES_BY_LIST = "given and family names"
@@ -103,7 +104,7 @@ def why_withheld(column: Column, coded: CodedColumn, *, is_recognised: bool = Tr
     is_open = values.why_not_categories(is_recognised=is_recognised) if is_counted else ""
     if (is_open or unique) and len(values.texts) > _MOST_LOOKED_THROUGH:
         values = values.first(Cells.of(coded, column.kind))
-    return values.form() or seen or unique or is_open
+    return seen or values.form() or unique or is_open
 
 
 def _recognised(coded: CodedColumn, kind: Kind, name: str) -> str:
@@ -156,23 +157,35 @@ class _Values:
 
     def why_not_categories(self, *, is_recognised: bool) -> str:
         """Say why the values are no categories, going by how many rows hold each and by how they are written."""
-        is_open = np.array([not is_known_code(text, self.name) for text in self.texts], dtype=bool)
-        is_rare = self.is_rare & is_open
-        n_rare, n_frequent = int(is_rare.sum()), int((~is_rare).sum())
-        share = int(self.rows[is_rare].sum()) / int(self.rows.sum())
-        rare = [text for text, is_one in zip(self.texts, is_rare, strict=True) if is_one]
-        if share > _MOST_RARE:
-            written = {_shape(text) for text, is_one in zip(self.texts, is_rare, strict=True) if not is_one}
-            is_few = 2 * n_rare <= n_frequent and share <= _MOST_RARE_OF_CATEGORIES
+        spelled = self._merged()
+        is_known = np.array([is_known_code(text, self.name) for text in spelled.texts], dtype=bool)
+        is_category = is_known | ~spelled.is_rare
+        frequent = [text for text, is_one in zip(spelled.texts, is_category, strict=True) if is_one]
+        begun = {text[:n] for text in frequent for n in range(_SHORTEST_CUT, len(text))}
+        is_open = ~is_known & np.array([text not in begun for text in spelled.texts], dtype=bool)
+        is_rare = spelled.is_rare & is_open
+        rare = [text for text, is_one in zip(spelled.texts, is_rare, strict=True) if is_one]
+        share = int(spelled.rows[is_rare].sum()) / int(spelled.rows.sum())
+        if share > _MOST_RARE and len(rare) >= _FEWEST_RARE:
+            written = set(map(_shape, frequent))
+            is_few = 2 * len(rare) <= len(frequent) and share <= _MOST_RARE_OF_CATEGORIES
             if not is_few or any(_shape(text) not in written for text in rare):
-                return f"{n_rare:,} of {len(self.texts):,} values are in fewer than {_FEW_ROWS} rows each"
-        frequent_forms = Counter(form_of(t) for t, is_one in zip(self.texts, is_rare, strict=True) if not is_one)
-        odd = [text for text in rare if _CODE.fullmatch(text) and form_of(text) not in frequent_forms]
-        if len(odd) >= _FEWEST_CODES:
-            return f"{len(odd):,} values that few rows hold are codes"
+                return f"{len(rare):,} of {len(spelled.texts):,} values are in fewer than {_FEW_ROWS} rows each"
+        forms = set(map(form_of, frequent))
+        n_codes = sum(_CODE.fullmatch(text) is not None and form_of(text) not in forms for text in rare)
+        if n_codes >= _FEWEST_CODES:
+            return f"{n_codes:,} values that few rows hold are codes"
         if not is_recognised and int(is_open.sum()) > MOST_UNRECOGNISED:
             return f"{int(is_open.sum()):,} values, and nothing says what they are"
         return ""
+
+    def _merged(self) -> _Values:
+        """Count spellings that differ in blanks only as one value."""
+        counted: dict[str, int] = {}
+        for text, n_rows in zip(self.texts, self.rows.tolist(), strict=True):
+            spelled = " ".join(text.split())
+            counted[spelled] = counted.get(spelled, 0) + n_rows
+        return _Values(tuple(counted), np.fromiter(counted.values(), dtype=np.int64), self.name)
 
 
 _CODE = re.compile(

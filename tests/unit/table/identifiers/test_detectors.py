@@ -11,6 +11,7 @@ from sfumato.schema import Kind
 from sfumato.table.coding import CodedColumn
 from sfumato.table.identifiers import codes, names, patterns
 from sfumato.table.identifiers.cells import MOST_VALUES, Cells, Finding, folded
+from sfumato.table.identifiers.forms import forms_in
 from sfumato.table.identifiers.numbers import checked_numbers
 from sfumato.table.identifiers.recognise import recognise
 
@@ -19,36 +20,46 @@ def cells_of(texts: Iterable[str | None], kind: Kind = Kind.CATEGORICAL) -> Cell
     return Cells.of(CodedColumn.encode(pa.array(list(texts), pa.string()), kind), kind)
 
 
-DEGREES = "52°31'12\"N 13°24'18\"E"
-
-
-@pytest.mark.parametrize(
-    ("detect", "fits", "others"),
-    [
-        (patterns.is_email, "a.b@example.org|A_B+c@x.example.co.uk", "a@b|a b@example.org|@example.org|at"),
-        (patterns.is_url, "https://example.org/a|www.example.com", "example|http|ftp://example.org"),
-        (patterns.is_network_address, "10.0.0.1|::1|2001:db8::8|00:1b:44:11:3a:b7", "1.2.3|10.0.0.256|12:30"),
-        (
-            patterns.is_coordinates,
-            f"52.5200, 13.4050|(48.137,11.575)|{DEGREES}|POINT(13.4 52.5)",
-            "52.52|1.2, 3.4|120/80",
-        ),
-        (
-            patterns.is_phone,
-            "+49 89 1234567|089/123 45 67|(0161) 496 0000|06.12.34.56.78",
-            "2023-05-01|01.02.2023 123|123456789|0.123456789|12.5",
-        ),
-        (
-            patterns.is_street_address,
-            "hauptstrasse 5|12 high street|c/ real, 5|ul. polna 3/4|12 rue du bac",
-            "strasse|type 2|hauptstrasse|am 5 mai",
-        ),
-    ],
-    ids=["e-mail", "web", "network", "coordinates", "phone", "street"],
+FORMS = {
+    "e-mail addresses": "write to a.b@example.org|A_B+c@x.example.co.uk|anna (at) example.org",
+    "web addresses": "see https://example.org/a|www.example.com|linkedin.com/in/anna-m",
+    "@ names of users": "@anna_m89|insta @anna.m",
+    "network addresses": "10.0.0.1|from ::1|2001:db8::8",
+    "addresses of devices": "MAC 00:1b:44:11:3a:b7|00-1A-2B-3C-4D-5E",
+    "phone numbers": "+49 89 1234567|Tel. 089/123 45 67|(0161) 496 0000|06.12.34.56.78|612 345 678|(555) 123-4567",
+    "social security numbers": "123-45-6789|her SSN is 123-45-6789.",
+    "numbers given by an office": "490154203237518|DE89 3704 0044 0532 0130 00|IBAN DE89370400440532013000|12345678Z",
+    "coordinates": "at 52.5200, 13.4050|(48.137,11.575)|52°31'12\"N 13°24'18\"E|POINT(13.4 52.5)",
+    "plus codes of places": "8FVC9G8F+6X|9G8F+6X Munich",
+    "exact times": "2023-04-05 10:11:12|on 05.04.2023 10:11",
+    "paths and names of files": "C:\\scans\\a.jpg|/home/anna/photo|IMG_2034.JPG",
+    "names of somebody's device": "Anna's iPhone|iPhone von Anna",
+    "postal addresses": "Hauptstraße 5|12 High Street|C/ Real, 5|ul. Polna 3/4|Lindenhof 12, 80331 München",
+    "titles with names of people": "Frau Özdemir rief an|seen by Dr. Nguyen|Mr Smith|Sr. Garcia|M. Dupont",
+    "given and family names": "Patient Anna Schmidt came|Schmidt, Anna|ANNA SCHMIDT",
+}
+NONE_OF_THEM = (
+    "o.B.|no complaints|[10-20)|250.01|10-19 years|Crohn|Chad|M. Crohn|1.234.567,00|01.02.2020 - 05.03.2020|0100-0199|"
+    "type 2|COVID-19|Sr. Analyst|Dr. med.|Trinadad&Tobago|Santa Maria|San Jose|Virginia Beach|Guillain Barre|stage 3/4|"
+    "E11.9|A10BA02|5 mg 2x daily|Route 66|ring 5|hauptstrasse|am 5 mai|1.2.3|10.0.0.256|12:30|52.52|1.2, 3.4|120/80|"
+    "0.123456789|12.5|2023-05-01|a@b|at|2023-05-01 00:00|Nurse|Mrs|<=50K|$10,000-$19,999"
 )
-def test_forms(detect: Callable[[str], bool], fits: str, others: str) -> None:
-    assert [text for text in fits.split("|") if not detect(text)] == []
-    assert [text for text in others.split("|") if detect(text)] == []
+
+
+@pytest.mark.parametrize("what", FORMS)
+def test_a_form_is_found_inside_a_text(what: str) -> None:
+    texts = FORMS[what].split("|")
+
+    assert [text for text in texts if what not in dict(forms_in([text]))] == []
+    assert dict(forms_in(["none", *texts, "none"]))[what] == frozenset(range(1, len(texts) + 1))
+
+
+def test_categories_have_none_of_the_forms() -> None:
+    assert {text: found for text in NONE_OF_THEM.split("|") if (found := dict(forms_in([text])))} == {}
+
+
+def test_no_form_reaches_from_one_value_into_the_next() -> None:
+    assert dict(forms_in(["Nurse", "Painter", "Tel", "123456", "iPhone von", "Anna"])) == {}
 
 
 def test_birth_dates_spread_over_generations_and_visits_do_not() -> None:

@@ -1,4 +1,4 @@
-"""Columns that are nearly keys are released only when somebody has confirmed it, in every home and by every way."""
+"""Text is released only if its values look like categories, or somebody has confirmed it, in every home and way."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sfumato.cli.main import run
 from sfumato.errors import SchemaError
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import CodedColumn, Table
-from sfumato.table.identifiers.near_keys import check_near_keys, near_key
+from sfumato.table.identifiers.text_columns import check_text_columns, why_withheld
 from sfumato.table.weighted import OpenColumn
 
 N = 120
@@ -30,47 +30,46 @@ def table_of(cells: list[Any], role: Role, kind: Kind = Kind.CATEGORICAL, *, con
     return Table.from_arrow(pa.table({"x": cells}), Schema.of([Column("x", role, kind, confirmed=confirmed)]))
 
 
-@pytest.mark.parametrize("role", [Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.OTHER])
+@pytest.mark.parametrize("role", [Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.OTHER, Role.TARGET])
 def test_a_text_of_its_own_in_every_row_has_to_be_confirmed(role: Role) -> None:
-    with pytest.raises(SchemaError, match=f"'x' is nearly a key and would be released with the role {role} ") as said:
-        check_near_keys(table_of(TICKETS, role))
+    with pytest.raises(SchemaError, match=f"'x' may name people and would be released with the role {role} ") as said:
+        check_text_columns(table_of(TICKETS, role))
 
     assert "a letter, a hyphen and three digits, unique in 100.0 % of rows" in str(said.value)
     assert not [ticket for ticket in TICKETS if ticket in str(said.value)]
-    check_near_keys(table_of(TICKETS, role, confirmed=True))
+    check_text_columns(table_of(TICKETS, role, confirmed=True))
 
 
-@pytest.mark.parametrize("role", [Role.IDENTIFIER, Role.TARGET])
-def test_what_is_not_released_or_was_named_as_the_target_has_not(role: Role) -> None:
-    check_near_keys(table_of(TICKETS, role))
+def test_what_is_not_released_has_not() -> None:
+    check_text_columns(table_of(TICKETS, Role.IDENTIFIER))
 
 
 def test_numbers_and_dates_have_not_for_they_become_ranges() -> None:
     measured = [f"{i * 0.137:.3f}" for i in range(N)]
 
-    check_near_keys(table_of(measured, Role.QUASI_IDENTIFIER, Kind.NUMERIC))
-    check_near_keys(table_of(DAYS, Role.QUASI_IDENTIFIER, Kind.DATE))
+    check_text_columns(table_of(measured, Role.QUASI_IDENTIFIER, Kind.NUMERIC))
+    check_text_columns(table_of(DAYS, Role.QUASI_IDENTIFIER, Kind.DATE))
 
 
 @pytest.mark.parametrize(("cells", "kind"), [(list(range(N)), Kind.NUMERIC), (DAYS, Kind.DATE)])
 def test_numbers_and_days_of_their_own_in_every_row_are_not_passed_through(cells: list[Any], kind: Kind) -> None:
     """As ranges, or as what recipients want to learn, they are released; unchanged and unprotected they are not."""
-    with pytest.raises(SchemaError, match="is nearly a key and would be released with the role other"):
-        check_near_keys(table_of(cells, Role.OTHER, kind))
+    with pytest.raises(SchemaError, match="may name people and would be released with the role other"):
+        check_text_columns(table_of(cells, Role.OTHER, kind))
 
-    check_near_keys(table_of(cells, Role.SENSITIVE, kind))
-    check_near_keys(table_of(cells[:10] * 12, Role.OTHER, kind))
+    check_text_columns(table_of(cells, Role.SENSITIVE, kind))
+    check_text_columns(table_of(cells[:10] * 12, Role.OTHER, kind))
 
 
 def test_values_that_many_rows_share_have_not() -> None:
-    check_near_keys(table_of([f"T-{i % 20:03d}" for i in range(N)], Role.QUASI_IDENTIFIER))
-    check_near_keys(table_of(TICKETS[:19], Role.QUASI_IDENTIFIER))
+    check_text_columns(table_of([f"T-{i % 20:03d}" for i in range(N)], Role.QUASI_IDENTIFIER))
+    check_text_columns(table_of(TICKETS[:19], Role.QUASI_IDENTIFIER))
 
 
 def test_a_record_number_with_a_few_rows_a_person_has() -> None:
     cells = [f"P{100253 + i // 3}" for i in range(N)]
 
-    assert near_key(CodedColumn.encode(pa.array(cells)), Kind.CATEGORICAL).startswith(
+    assert why_withheld(Column("x"), CodedColumn.encode(pa.array(cells))).startswith(
         "looks like codes (a letter and six"
     )
 
@@ -78,19 +77,19 @@ def test_a_record_number_with_a_few_rows_a_person_has() -> None:
 def test_a_text_with_too_many_values_to_list_has() -> None:
     column = OpenColumn(np.zeros(0, dtype=np.int32), pa.array([], pa.string()), 10_000_000, 0, Kind.CATEGORICAL)
 
-    assert near_key(column, Kind.CATEGORICAL) == "a text with too many distinct values to list"
-    assert near_key(column, Kind.NUMERIC) == ""
+    assert why_withheld(Column("x"), column) == "a text with too many distinct values to list"
+    assert why_withheld(Column("x", kind=Kind.NUMERIC), column) == ""
 
 
 def test_all_of_them_are_named() -> None:
     described = Schema.of([Column("x", Role.OTHER), Column("y", Role.QUASI_IDENTIFIER)])
-    with pytest.raises(SchemaError, match=r"column 'x' is nearly a key .*; so would 'y'\."):
-        check_near_keys(Table.from_arrow(pa.table({"x": TICKETS, "y": TICKETS}), described))
+    with pytest.raises(SchemaError, match=r"column 'x' may name people .*; so would 'y'\."):
+        check_text_columns(Table.from_arrow(pa.table({"x": TICKETS, "y": TICKETS}), described))
 
 
 def test_python_asks_and_takes_the_decision() -> None:
     roles = {"ticket": "quasi-identifier", "ill": "target"}
-    with pytest.raises(SchemaError, match="nearly a key"):
+    with pytest.raises(SchemaError, match="may name people"):
         sfumato.release(frame(ticket=TICKETS), "mondrian", roles=roles, k=5)
 
     made = sfumato.release(frame(ticket=TICKETS), "mondrian", roles=roles, k=5, confirmed=["ticket"])
@@ -103,7 +102,7 @@ def test_python_asks_and_takes_the_decision() -> None:
 def test_out_of_core_asks_and_takes_the_decision(tmp_path: Path) -> None:
     given: dict[str, Any] = {"roles": {"ticket": "other", "ill": "target"}}
     mechanism = sfumato.GlobalRecoder(k=5)
-    with pytest.raises(SchemaError, match="nearly a key"):
+    with pytest.raises(SchemaError, match="may name people"):
         sfumato.release_large(frame(ticket=TICKETS), mechanism, tmp_path / "a.csv", **given)
     assert list(tmp_path.iterdir()) == []
 
@@ -135,7 +134,7 @@ def test_the_command_line_asks_and_takes_the_decision(data: Path, capsys: pytest
 
     assert run(arguments) == 3
     said = capsys.readouterr().err
-    assert "column 'ticket' is nearly a key and would be released with the role other" in said
+    assert "column 'ticket' may name people and would be released with the role other" in said
     assert "--confirm" in said
     assert not output.exists()
     assert run([*arguments, "--confirm", "ticket"]) == 0
@@ -199,5 +198,5 @@ def test_a_comparison_asks_before_it_measures_anything(data: Path, capsys: pytes
     folder = data.with_name("run")
 
     assert run(["compare", str(data), "--target", "ill", "--other", "ticket", "--run-folder", str(folder)]) == 3
-    assert "column 'ticket' is nearly a key" in capsys.readouterr().err
+    assert "column 'ticket' may name people" in capsys.readouterr().err
     assert not folder.exists()
