@@ -72,6 +72,13 @@ def name_with_comma(draw: Random, language: str) -> str:
     return f"{last.upper() if draw.random() < 0.3 else last}, {first_name(draw, language)}"
 
 
+def given_name(draw: Random, language: str) -> str:
+    """Give a first name, of which three in ten are from elsewhere."""
+    if draw.random() < 0.3:
+        return pick(draw, draw.choice(list(words.FOREIGN_NAMES.values()))[2])
+    return first_name(draw, language)
+
+
 def foreign_name(draw: Random, language: str) -> str:
     family, middle, given = draw.choice(list(words.FOREIGN_NAMES.values()))
     if middle:

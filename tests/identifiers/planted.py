@@ -31,7 +31,7 @@ KINDS: dict[str, tuple[Maker, ...]] = {
     "full name": (formats.full_name,),
     "foreign name": (formats.foreign_name,),
     "name with comma": (formats.name_with_comma,),
-    "first name": (formats.first_name,),
+    "first name": (formats.given_name,),
     "street address": (formats.address, formats.full_address),
     "address without street word": (formats.address_without_street_word,),
     "phone": (formats.phone,),
@@ -122,10 +122,10 @@ def _run(kind: str, language: str, placement: str, header: str) -> Run:
     maker = KINDS[kind][turn % len(KINDS[kind])]
     names = HEADERS[header][language].split("|")
     column, columns = names[turn % len(names)], _surroundings(draw, language)
-    ordinary = {text for cells in columns.values() for text in cells}.union(
-        _CODES, *(texts[language].split("|") for texts in (words.PHRASES, words.DIAGNOSES, words.SENTENCES))
+    others = {text for cells in columns.values() for text in cells}.union(
+        _CODES, _phrases(language), _categories(language), words.SENTENCES[language].split("|")
     )
-    known = "|".join(map(_folded, ordinary))
+    known = "|".join(map(_folded, others))
     identifiers: set[str] = set()
 
     def identifier() -> str:
@@ -169,37 +169,51 @@ _CODES = ("E11.9", "I10.0", "J45.9", "S72.0", "I50.1", "K80.2", "G43.9", "I25.1"
 Identifier = Callable[[], str]
 
 
+def _phrases(language: str) -> list[str]:
+    """Give texts that many rows share: so many that a few identifiers are a small part of the distinct values."""
+    return [text for texts in (words.PHRASES, words.ANSWERS, words.MARITAL) for text in texts[language].split("|")]
+
+
+def _categories(language: str) -> list[str]:
+    lists = (words.DIAGNOSES, words.DEPARTMENTS, words.INSURERS)
+    return [text for texts in lists for text in texts[language].split("|")]
+
+
 def _own_column(draw: Random, language: str, header: str, identifier: Identifier) -> list[str]:
-    return [identifier() for _ in range(N_ROWS)]
+    """One row a person, or one to four as in tables of visits; each form occurs under both kinds of header."""
+    if (header == "neutral") is (words.LANGUAGES.index(language) % 2 == 0):
+        return [identifier() for _ in range(N_ROWS)]
+    cells: list[str] = []
+    while len(cells) < N_ROWS:
+        cells += [identifier()] * draw.randint(1, 4)
+    draw.shuffle(cells)
+    return cells[:N_ROWS]
 
 
 def _among_phrases(draw: Random, language: str, header: str, identifier: Identifier) -> list[str]:
     cells = [identifier() for _ in range(N_ROWS * 30 // 100)]
-    return _shuffled(draw, cells, lambda: pick(draw, words.PHRASES[language]))
+    return _shuffled(draw, cells, _phrases(language))
 
 
 def _rare(draw: Random, language: str, header: str, identifier: Identifier) -> list[str]:
-    ordinary = words.DIAGNOSES if header == "misleading" else words.PHRASES
-    cells = [identifier() for _ in range(N_ROWS * 2 // 100)]
-    return _shuffled(draw, cells, lambda: pick(draw, ordinary[language]))
+    ordinary = _categories(language) if header == "misleading" else _phrases(language)
+    return _shuffled(draw, [identifier() for _ in range(N_ROWS * 2 // 100)], ordinary)
 
 
 def _in_sentences(draw: Random, language: str, header: str, identifier: Identifier) -> list[str]:
     cells = [pick(draw, words.SENTENCES[language]).format(x=identifier()) for _ in range(N_ROWS * 35 // 100)]
-    return _shuffled(draw, cells, lambda: pick(draw, words.PHRASES[language]))
+    return _shuffled(draw, cells, _phrases(language))
 
 
 def _repeated_among_codes(draw: Random, language: str, header: str, identifier: Identifier) -> list[str]:
     cells: list[str] = []
     while len(cells) < N_ROWS * 40 // 100:
         cells += [identifier()] * draw.choice((2, 3))
-    if header == "neutral":
-        return _shuffled(draw, cells, lambda: draw.choice(_CODES))
-    return _shuffled(draw, cells, lambda: pick(draw, words.DIAGNOSES[language]))
+    return _shuffled(draw, cells, _CODES if header == "neutral" else _categories(language))
 
 
-def _shuffled(draw: Random, cells: list[str], ordinary: Callable[[], str]) -> list[str]:
-    cells += [ordinary() for _ in range(N_ROWS - len(cells))]
+def _shuffled(draw: Random, cells: list[str], ordinary: Sequence[str]) -> list[str]:
+    cells += draw.choices(ordinary, k=N_ROWS - len(cells))
     draw.shuffle(cells)
     return cells
 
@@ -228,9 +242,12 @@ def leaks(release_text: str, identifiers: Collection[str]) -> int:
 
 
 def held(text: str, identifiers: Collection[str]) -> int:
-    """Count the identifiers that occur in a text, such as a manifest or what a command printed."""
-    folded = _folded(text)
-    return sum(_folded(identifier) in folded for identifier in identifiers)
+    """Count the identifiers that occur in a text, such as a manifest or what a command printed.
+
+    Unlike in :func:`leaks` upper and lower case differ: ``max`` in a message is not Max.
+    """
+    plain = _in_words(text)
+    return sum(_in_words(identifier) in plain for identifier in identifiers)
 
 
 def _holds(cell: str, wanted: list[str]) -> bool:
@@ -238,6 +255,10 @@ def _holds(cell: str, wanted: list[str]) -> bool:
 
 
 def _folded(text: str) -> str:
-    """Give the words in lower case, each between two blanks; the T of a date and time is a blank."""
-    plain = re.sub(r"(?<=\d)T(?=\d\d:)", " ", unicodedata.normalize("NFC", text))
-    return " ".join(["", *re.findall(r"\w+", plain.casefold()), ""])
+    return _in_words(text.casefold())
+
+
+def _in_words(text: str) -> str:
+    """Give the words, each between two blanks; the T of a date and time is a blank."""
+    plain = re.sub(r"(?<=\d)[Tt](?=\d\d:)", " ", unicodedata.normalize("NFC", text))
+    return " ".join(["", *re.findall(r"\w+", plain), ""])

@@ -164,7 +164,7 @@ LAST_NAMES = {
     "Schubert Vogel Friedrich Keller Günther Frank Berger Winkler Roth Beck Lorenz Baumann Franke Albrecht "
     "Schuster Simon Ludwig Böhm Winter Kraus Martin Schumacher Krämer Vogt Stein Jäger Otto Sommer Groß "
     "Seidel Heinrich Brandt Haas Schreiber Graf Dietrich Ziegler Kuhn Pohl Engel Horn Busch Bergmann Voigt "
-    "Sauer Arnold Wolff Pfeiffer Obermayr Hinterhuber Kwiatkowski Yıldız",
+    "Sauer Arnold Wolff Pfeiffer Obermayr Hinterhuber Kwiatkowski Yildiz",
     "fr": "Martin Bernard Thomas Petit Robert Richard Durand Dubois Moreau Laurent Simon Michel Lefebvre Leroy Roux "
     "David Bertrand Morel Fournier Girard Bonnet Dupont Lambert Fontaine Rousseau Vincent Muller Lefevre "
     "Faure Mercier Blanc Guérin Boyer Garnier Chevalier François Legrand Gauthier Garcia Perrin Robin Clément "
@@ -517,36 +517,28 @@ PHRASES = {
     "pl": "bez zmian|bez dolegliwości|kontrola za 6 tygodni|wypisany do domu|przeniesiony|stan stabilny|patrz list",
 }
 
-# Sentences of a remark that name somebody or something: {x}.
+# Short sentences of a remark that name somebody or something: {x}.
 SENTENCES = {
-    "en": "please call back: {x}|according to {x} since Monday|now {x}, changed at the front desk|letter goes to {x}|"
-    "asked about {x} again|{x} noted during the visit",
-    "de": "bitte zurückrufen: {x}|laut {x} seit Montag|jetzt {x}, am Empfang geändert|Brief geht an {x}|"
-    "nochmals nach {x} gefragt|{x} bei der Visite notiert",
-    "fr": "merci de rappeler : {x}|selon {x} depuis lundi|désormais {x}, modifié à l'accueil|courrier pour {x}|"
-    "nouvelle question sur {x}|{x} noté pendant la visite",
-    "es": "devolver la llamada: {x}|según {x} desde el lunes|ahora {x}, cambiado en recepción|carta para {x}|"
-    "preguntado otra vez por {x}|{x} anotado durante la visita",
-    "it": "richiamare per favore: {x}|secondo {x} da lunedì|ora {x}, cambiato alla reception|lettera per {x}|"
-    "chiesto di nuovo di {x}|{x} annotato durante la visita",
-    "pt": "voltar a ligar: {x}|segundo {x} desde segunda-feira|agora {x}, alterado na receção|carta para {x}|"
-    "perguntou de novo por {x}|{x} anotado durante a visita",
-    "nl": "graag terugbellen: {x}|volgens {x} sinds maandag|nu {x}, gewijzigd aan de balie|brief gaat naar {x}|"
-    "opnieuw naar {x} gevraagd|{x} genoteerd tijdens het bezoek",
-    "pl": "proszę oddzwonić: {x}|według {x} od poniedziałku|teraz {x}, zmienione w recepcji|list dla {x}|"
-    "ponownie pytano o {x}|{x} zapisano podczas wizyty",
+    "en": "call back: {x}|according to {x}|now {x}|letter to {x}|asked {x} again|{x} noted|see {x} (new)",
+    "de": "Rückruf: {x}|laut {x}|jetzt {x}|Brief an {x}|nochmals {x} gefragt|{x} notiert|siehe {x} (neu)",
+    "fr": "à rappeler : {x}|selon {x}|désormais {x}|courrier pour {x}|redemander {x}|{x} noté|voir {x} (nouveau)",
+    "es": "llamar: {x}|según {x}|ahora {x}|carta para {x}|preguntar de nuevo {x}|{x} anotado|ver {x} (nuevo)",
+    "it": "richiamare: {x}|secondo {x}|ora {x}|lettera per {x}|chiedere di nuovo {x}|{x} annotato|vedi {x} (nuovo)",
+    "pt": "ligar: {x}|segundo {x}|agora {x}|carta para {x}|perguntar de novo {x}|{x} anotado|ver {x} (novo)",
+    "nl": "terugbellen: {x}|volgens {x}|nu {x}|brief naar {x}|opnieuw {x} gevraagd|{x} genoteerd|zie {x} (nieuw)",
+    "pl": "oddzwonić: {x}|według {x}|teraz {x}|list do {x}|ponownie pytać {x}|{x} zapisano|patrz {x} (nowe)",
 }
 
 # Headers that promise something harmless.
 MISLEADING = {
-    "en": "diagnosis|employee|status|occupation|result",
-    "de": "Diagnose|Mitarbeiter|Status|Beruf|Ergebnis",
-    "fr": "diagnostic|employé|statut|profession|résultat",
-    "es": "diagnóstico|empleado|estado|profesión|resultado",
-    "it": "diagnosi|dipendente|stato|professione|esito",
-    "pt": "diagnóstico|funcionário|estado|profissão|resultado",
-    "nl": "diagnose|medewerker|status|beroep|uitslag",
-    "pl": "rozpoznanie|pracownik|status|zawód|wynik",
+    "en": "diagnosis|employee|disease|status|medication|occupation",
+    "de": "Diagnose|Mitarbeiter|Krankheit|Status|Medikament|Beruf",
+    "fr": "diagnostic|employé|maladie|statut|médicament|profession",
+    "es": "diagnóstico|empleado|enfermedad|estado|medicamento|profesión",
+    "it": "diagnosi|dipendente|malattia|stato|farmaco|professione",
+    "pt": "diagnóstico|funcionário|doença|estado|medicamento|profissão",
+    "nl": "diagnose|medewerker|ziekte|status|medicijn|beroep",
+    "pl": "rozpoznanie|pracownik|choroba|status|lek|zawód",
 }
 
 NEUTRAL = {
