@@ -12,7 +12,7 @@ import pytest
 
 import sfumato
 from identifiers import formats, words
-from identifiers.formats import digits, pick
+from identifiers.formats import Maker, digits, pick
 from identifiers.planted import held, leaks
 from sfumato.cli.main import run
 from sfumato.errors import SchemaError
@@ -160,7 +160,8 @@ class Year:
 def year() -> Year:
     draw, rows = Random(33), []
     said: dict[str, set[str]] = {name: set() for name in PLANTED}
-    employees = [draw.choice((formats.full_name, formats.foreign_name))(draw, "de") for _ in range(120)]
+    makers = (formats.full_name, formats.foreign_name, formats.foreign_name)
+    employees = [draw.choice(makers)(draw, "de") for _ in range(120)]
     said["employee"].update(employees)
     while len(rows) < N_ROWS_OF_THE_YEAR:
         for row in export_rows():
@@ -220,3 +221,23 @@ def test_each_of_them_is_withheld_because_of_its_cells(year: Year, name: str) ->
         guess = describe_columns(read_table(table))[0]
 
         assert guess.column.role in WITHHELD, guess.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "maker", "n_names"),
+    [
+        ("employee", formats.foreign_name, 15),
+        ("employee", formats.foreign_name, 120),
+        ("Mitarbeiter", formats.full_name, 15),
+        ("Vorname", formats.given_name, 15),
+        ("Vorname", formats.given_name, 120),
+    ],
+)
+def test_names_of_few_people_and_from_elsewhere_are_withheld_too(name: str, maker: Maker, n_names: int) -> None:
+    """Neither a header that promises a job title nor many rows for each name let the column pass."""
+    draw = Random(f"{name} {n_names}")
+    names = [maker(draw, "de") for _ in range(n_names)]
+    table = pa.table({name: [draw.choice(names) for _ in range(2_702)], "q": [f"{n % 3}" for n in range(2_702)]})
+    guess = describe_columns(read_table(table))[0]
+
+    assert guess.column.role in WITHHELD, guess.reason
