@@ -13,6 +13,7 @@ from benchmarks.soak.processes import ROOT, environment
 TESTS = {
     "tests/web/browser/test_whole_way.py": {"SFUMATO_WIDE_COLUMNS": "25000"},
     "tests/web/test_columns.py": {"SFUMATO_WIDE_COLUMNS": "25000"},
+    "tests/identifiers/test_planted.py": {"SFUMATO_ALL_PLANTED": "1"},
     "tests/test_audit_mutations.py": {"SFUMATO_TAMPERING_SEEDS": "12"},
     "tests/unit/mechanisms/lattice/test_lattice_search.py": {"SFUMATO_ALL_MOMENTS": "1"},
     "tests/spark/test_five_systems.py": {"SFUMATO_ALL_KILLS": "1"},

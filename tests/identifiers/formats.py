@@ -1,4 +1,4 @@
-"""Cells of every kind in the corpus, one function a kind, written from public descriptions of the formats.
+"""Cells of every kind in the made tables, one function a kind, written from public descriptions of the formats.
 
 Check digits are worked out here, by the published rules, and with no library: ISO 13616 (IBAN), ISO 7812 (cards),
 ISO 7064, and the descriptions of the national numbers by the offices that give them.
@@ -72,6 +72,20 @@ def name_with_comma(draw: Random, language: str) -> str:
     return f"{last.upper() if draw.random() < 0.3 else last}, {first_name(draw, language)}"
 
 
+def given_name(draw: Random, language: str) -> str:
+    """Give a first name, of which three in ten are from elsewhere."""
+    if draw.random() < 0.3:
+        return pick(draw, draw.choice(list(words.FOREIGN_NAMES.values()))[2])
+    return first_name(draw, language)
+
+
+def foreign_name(draw: Random, language: str) -> str:
+    family, middle, given = draw.choice(list(words.FOREIGN_NAMES.values()))
+    if middle:
+        return f"{pick(draw, family)} {pick(draw, middle)} {pick(draw, given)}"
+    return f"{pick(draw, given)} {pick(draw, family)}"
+
+
 _PLAIN = str.maketrans("äöüéèêëáàâãåíìîóòôõúùûçñłńśźżćąęßřÁÉÍÓÚÄÖÜ ", "aoueeeeaaaaaiiioooouuucnlnszzcaesrAEIOUAOU.")
 
 
@@ -116,6 +130,90 @@ def url(draw: Random, language: str) -> str:
     return pick(draw, _PROFILES).format(first, last, _TOP[language])
 
 
+def url_with_user(draw: Random, language: str) -> str:
+    form = "https://{0}@files.example.{1}/inbox|ftp://{0}:secret@example.{1}/|ssh://{0}@host{2}.example.org"
+    return pick(draw, form).format(login(draw, language), _TOP[language], draw.randrange(1, 40))
+
+
+def handle(draw: Random, language: str) -> str:
+    first, last = _ascii(first_name(draw, language)), _ascii(last_name(draw, language)).replace(".", "")
+    return "@" + draw.choice(
+        [
+            f"{first}_{last}",
+            f"{first}{draw.randrange(50, 2010)}",
+            f"the.{first}.{last}",
+            f"{first[0]}_{last}{digits(draw, 2)}",
+        ]
+    )
+
+
+def login(draw: Random, language: str) -> str:
+    first, last = _ascii(first_name(draw, language)), _ascii(last_name(draw, language)).replace(".", "")
+    return draw.choice(
+        [
+            f"{first[0]}{last}{draw.randrange(1, 9)}",
+            f"{first}.{last}",
+            f"{last}_{first[0]}",
+            f"{last[:5]}{first[:2]}{digits(draw, 2)}",
+        ]
+    )
+
+
+def device_name(draw: Random, language: str) -> str:
+    if draw.random() < 0.2:
+        return f"DESKTOP-{''.join(draw.choice('ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789') for _ in range(7))}"
+    return pick(draw, words.DEVICES[language]).format(x=first_name(draw, language))
+
+
+def photo_path(draw: Random, language: str) -> str:
+    day = _day(draw, 2019, 2023).strftime("%Y%m%d")
+    user = login(draw, language)
+    return draw.choice(
+        [
+            f"/home/{user}/Pictures/IMG_{day}_{digits(draw, 6)}.jpg",
+            f"C:\\Users\\{user}\\Documents\\scan_{digits(draw, 4)}.pdf",
+            f"DCIM/100APPLE/IMG_{digits(draw, 4)}.HEIC",
+            f"\\\\server\\{user}\\{day}-{digits(draw, 3)}.png",
+        ]
+    )
+
+
+_PLATES = {
+    "en": "@@!# @@@",
+    "de": "M-@@ !###|B-@ !##|KA-@@ !#|HH-@@ !##",
+    "fr": "@@-###-@@",
+    "es": "#### BC@|#### @DF",
+    "it": "@@ ### @@",
+    "pt": "##-@@-##",
+    "nl": "@@-###-@|##-@@@-#",
+    "pl": "WA !####|KR !##@@|PO !@###",
+}
+
+
+def plate(draw: Random, language: str) -> str:
+    return filled(draw, pick(draw, f"{_PLATES[language]}|{_PLATES[language]}"))
+
+
+def mac_address(draw: Random, language: str) -> str:
+    pairs = [f"{draw.randrange(256):02x}" for _ in range(6)]
+    text = draw.choice(":-").join(pairs)
+    return text.upper() if draw.random() < 0.5 else text
+
+
+def mac_with_word(draw: Random, language: str) -> str:
+    return f"{draw.choice(('MAC', 'MAC:', 'Wi-Fi', 'eth0'))} {mac_address(draw, language)}"
+
+
+def imei(draw: Random, language: str) -> str:
+    body = f"35{digits(draw, 12)}"
+    return body + luhn_digit(body)
+
+
+def imei_with_word(draw: Random, language: str) -> str:
+    whole = imei(draw, language)
+    return f"IMEI {whole[:2]}-{whole[2:8]}-{whole[8:14]}-{whole[14]}"
+
+
 def ip_address(draw: Random, language: str) -> str:
     if draw.random() < 0.2:
         return ":".join(f"{draw.randrange(1 << 16):x}" for _ in range(8))
@@ -154,6 +252,24 @@ def coordinates_in_degrees(draw: Random, language: str) -> str:
         minutes = size % 1 * 60
         parts.append(f"{int(size)}°{int(minutes):02d}'{minutes % 1 * 60:04.1f}\"{marks[angle < 0]}")
     return " ".join(parts)
+
+
+_PLUS = "23456789CFGHJMPQRVWX"
+
+
+def plus_code(draw: Random, language: str) -> str:
+    """Open Location Code of a building: ten signs of an alphabet of twenty."""
+    signs = "".join(draw.choice(_PLUS) for _ in range(8))
+    return f"{draw.choice(('8F', '9F', '9C', '8C'))}{signs[:6]}+{signs[6:]}"
+
+
+def short_plus_code(draw: Random, language: str) -> str:
+    return f"{plus_code(draw, language)[4:]} {pick(draw, words.CITIES[language])}"
+
+
+def address_without_street_word(draw: Random, language: str) -> str:
+    place = pick(draw, words.PLACES_TO_LIVE[language]).format(n=draw.randrange(1, 180), m=draw.randrange(1, 30))
+    return f"{place}, {postcode(draw, language)} {pick(draw, words.CITIES[language])}"
 
 
 def address(draw: Random, language: str) -> str:
@@ -198,6 +314,18 @@ def visit_date_iso(draw: Random, language: str) -> str:
     return _day(draw, 2019, 2023).isoformat()
 
 
+def timestamp(draw: Random, language: str) -> str:
+    return f"{_day(draw, 2021, 2023).isoformat()} {_clock(draw)}"
+
+
+def local_timestamp(draw: Random, language: str) -> str:
+    return f"{_day(draw, 2021, 2023).strftime(_DAYS[language])} {_clock(draw)}"
+
+
+def _clock(draw: Random) -> str:
+    return f"{draw.randrange(24):02d}:{draw.randrange(60):02d}:{draw.randrange(60):02d}"
+
+
 # Numbers of banks.
 
 
@@ -216,9 +344,17 @@ _BANK_NUMBERS = {
 def iban(draw: Random, language: str) -> str:
     country, form = _BANK_NUMBERS[language]
     number = filled(draw, form)
+    if country == "ES":  # bank and branch, two check digits, account
+        office, account = number[:8], number[10:]
+        number = office + _spanish_check_digit(f"00{office}") + _spanish_check_digit(account) + account
     as_digits = "".join(str(int(c, 36)) for c in f"{number}{country}00")
     whole = f"{country}{98 - int(as_digits) % 97:02d}{number}"
     return grouped(whole, 4) if draw.random() < 0.5 else whole
+
+
+def _spanish_check_digit(number: str) -> str:
+    check = 11 - sum(int(c) * 2**i % 11 for i, c in enumerate(number)) % 11
+    return str({10: 1, 11: 0}.get(check, check))
 
 
 def luhn_digit(number: str) -> str:
@@ -261,7 +397,8 @@ def steuer_id(draw: Random, language: str) -> str:
     draw.shuffle(order)
     if order[0] == "0":
         order[0], order[1] = order[1], order[0]
-    order[draw.randrange(1, 10)] = order[draw.randrange(0, 10)]  # one digit twice, one not at all
+    left_out, twice = draw.sample(range(1, 10), 2)
+    order[left_out] = order[twice]  # one digit twice, one not at all
     product = 10
     for digit in order:
         total = (int(digit) + product) % 10 or 10
@@ -382,7 +519,41 @@ INSURANCE: dict[str, tuple[Maker, ...]] = {
 }
 
 
+_WORDS_OF_NUMBERS = {
+    "en": ("SSN {0}", social_security_number),
+    "de": ("Steuer-ID {0}", steuer_id),
+    "fr": ("NIR {0}", nir),
+    "es": ("DNI {0}", dni),
+    "it": ("CF {0}", codice_fiscale),
+    "pt": ("NIF {0}", nif),
+    "nl": ("BSN {0}", bsn),
+    "pl": ("PESEL {0}", pesel),
+}
+
+
+def national_number(draw: Random, language: str) -> str:
+    return draw.choice(NATIONAL[language])(draw, language)
+
+
+def insurance_number(draw: Random, language: str) -> str:
+    return INSURANCE[language][0](draw, language)
+
+
+def national_number_with_word(draw: Random, language: str) -> str:
+    form, maker = _WORDS_OF_NUMBERS[language]
+    return form.format(maker(draw, language))
+
+
 # Codes that are given to one person each.
+
+
+def short_code(draw: Random, language: str) -> str:
+    """Five signs such as KX7Q2, as booking systems give them."""
+    return filled(draw, draw.choice(("@@!@!", "@!@@!", "!@@!@", "@@@!!")))
+
+
+def five_digit_key(draw: Random, language: str) -> str:
+    return f"{draw.randrange(1000, 9999)}{draw.randrange(1, 10)}"
 
 
 def letter_code(draw: Random, language: str) -> str:

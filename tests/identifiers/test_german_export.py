@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -11,7 +12,8 @@ import pytest
 
 import sfumato
 from identifiers import formats, words
-from identifiers.formats import digits, pick
+from identifiers.formats import Maker, digits, pick
+from identifiers.planted import held, leaks
 from sfumato.cli.main import run
 from sfumato.errors import SchemaError
 from sfumato.schema import WITHHELD, Role
@@ -138,3 +140,104 @@ def test_who_has_decided_gets_the_release(rows: list[dict[str, str]]) -> None:
     made = sfumato.release(frame, "mondrian", k=5, roles={"Patientennr": "other"}, confirmed=["Patientennr"])
 
     assert "Patientennr" in made.table.schema
+
+
+# The export of the whole year: remarks of doctors among phrases that everybody writes, first names, and employees.
+
+N_ROWS_OF_THE_YEAR = 2_702
+PLANTED = ("Bemerkung", "Vorname", "employee")
+
+
+@dataclass(frozen=True)
+class Year:
+    """Rows of the year, and what they say about people: names of patients, relatives, doctors; phone numbers."""
+
+    rows: list[dict[str, str]]
+    said_of_people: dict[str, set[str]]
+
+
+@pytest.fixture(scope="module")
+def year() -> Year:
+    draw, rows = Random(33), []
+    said: dict[str, set[str]] = {name: set() for name in PLANTED}
+    makers = (formats.full_name, formats.foreign_name, formats.foreign_name)
+    employees = [draw.choice(makers)(draw, "de") for _ in range(120)]
+    said["employee"].update(employees)
+    while len(rows) < N_ROWS_OF_THE_YEAR:
+        for row in export_rows():
+            row |= {"Vorname": formats.given_name(draw, "de"), "employee": draw.choice(employees)}
+            said["Vorname"].add(row["Vorname"])
+            row["Bemerkung"] = pick(draw, words.PHRASES["de"])
+            if draw.random() < 0.25:
+                name, phone = formats.full_name(draw, "de"), formats.phone(draw, "de")
+                said["Bemerkung"] |= {name, phone}
+                form = "Rücksprache mit {0}, {1}|Tochter {0} informiert|Dr. {0} Tel. {1}|Rückruf {1}|{0} zur Kontrolle"
+                row["Bemerkung"] = pick(draw, form).format(name, phone)
+            rows.append({name: cell for name, cell in row.items() if name not in ("Name", "E-Mail", "Versichertennr.")})
+    return Year(rows[:N_ROWS_OF_THE_YEAR], said)
+
+
+def released_of(year: Year, folder: Path, *options: str) -> tuple[int, str]:
+    """Release the export of the year by the command; give the exit code and the released file."""
+    table, output = folder / "year.csv", folder / "release.csv"
+    with table.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(year.rows[0]), delimiter=";")
+        writer.writeheader()
+        writer.writerows(year.rows)
+    code = run(["release", str(table), "--target", "Wiederaufnahme", "--quick", "-o", str(output), *options])
+    return code, output.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("-m", "mondrian")], ids=["default", "mondrian"])
+def test_the_export_of_a_year_shows_no_remark_first_name_or_employee(
+    year: Year, tmp_path: Path, capfd: pytest.CaptureFixture[str], options: tuple[str, ...]
+) -> None:
+    """Names and phone numbers are in no released cell, and each column left out is named with how to keep it."""
+    code, table = released_of(year, tmp_path, *options)
+    said = "".join(capfd.readouterr())
+
+    assert code == 0
+    assert {name: leaks(table, people) for name, people in year.said_of_people.items()} == dict.fromkeys(PLANTED, 0)
+    assert [name for name in PLANTED if f"--confirm {name}" not in said] == []
+    assert sum(held(said, people) for people in year.said_of_people.values()) == 0
+
+
+@pytest.mark.slow
+def test_the_export_of_a_year_keeps_its_other_columns(year: Year, tmp_path: Path) -> None:
+    """What names nobody is released: withholding all would be safe and useless."""
+    _, table = released_of(year, tmp_path, "-m", "mondrian")
+    kept = {"Geschlecht", "Alter", "PLZ", "Krankenkasse", "Raucher", "Aufnahme", "Verweildauer", "Hauptdiagnose"}
+
+    assert kept - set(table.splitlines()[0].split(",")) == set()
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_each_of_them_is_withheld_because_of_its_cells(year: Year, name: str) -> None:
+    """Under its own header and under one that says nothing."""
+    cells = [row[name] for row in year.rows]
+    for header in (name, "v1"):
+        table = pa.table({header: cells, "q": [f"{n % 3}" for n in range(len(cells))]})
+        guess = describe_columns(read_table(table))[0]
+
+        assert guess.column.role in WITHHELD, guess.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "maker", "n_names"),
+    [
+        ("employee", formats.foreign_name, 15),
+        ("employee", formats.foreign_name, 120),
+        ("Mitarbeiter", formats.full_name, 15),
+        ("Vorname", formats.given_name, 15),
+        ("Vorname", formats.given_name, 120),
+    ],
+)
+def test_names_of_few_people_and_from_elsewhere_are_withheld_too(name: str, maker: Maker, n_names: int) -> None:
+    """Neither a header that promises a job title nor many rows for each name let the column pass."""
+    draw = Random(f"{name} {n_names}")
+    names = [maker(draw, "de") for _ in range(n_names)]
+    table = pa.table({name: [draw.choice(names) for _ in range(2_702)], "q": [f"{n % 3}" for n in range(2_702)]})
+    guess = describe_columns(read_table(table))[0]
+
+    assert guess.column.role in WITHHELD, guess.reason

@@ -1,4 +1,4 @@
-"""Words for the corpus in eight languages, written by hand.
+"""Words for made tables in eight languages, written by hand.
 
 Names are among the most frequent in the census lists of Germany, France, Spain, Italy, Portugal, the Netherlands,
 Poland and the United Kingdom. The detector's own list comes from elsewhere, so that finding these is no memory test.
@@ -8,54 +8,242 @@ from __future__ import annotations
 
 LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "pl")
 
+# Names of columns that say what they hold, in the order of LANGUAGES.
+HEADERS = {
+    "email": "Email address|E-Mail|courriel|correo electrónico|posta elettronica|correio eletrónico|e-mailadres|"
+    "adres e-mail",
+    "phone": "Telephone|Telefonnummer|téléphone|teléfono|numero di telefono|telemóvel|telefoonnummer|numer telefonu",
+    "iban": "IBAN|Bankverbindung|compte bancaire|cuenta bancaria|conto corrente|conta bancária|rekeningnummer|"
+    "numer konta",
+    "card": "Card number|Kreditkarte|carte bancaire|tarjeta de crédito|carta di credito|cartão de crédito|"
+    "creditcardnummer|"
+    "karta kredytowa",
+    "url": "Website|Webseite|site web|página web|sito web|página pessoal|webpagina|strona internetowa",
+    "ip": "IP address|IP-Adresse|adresse IP|dirección IP|indirizzo IP|endereço IP|IP-adres|adres IP",
+    "coordinates": "Coordinates|Koordinaten|coordonnées GPS|coordenadas|coordinate|coordenadas GPS|coördinaten|"
+    "współrzędne",
+    "latitude": "latitude|Breitengrad|latitude_domicile|latitud|latitudine|latitude_casa|breedtegraad|"
+    "szerokość geograficzna",
+    "longitude": "lon|Längengrad|longitude|longitud|longitudine|longitude|lengtegraad|długość geograficzna",
+    "birth date": "Date of birth|Geburtsdatum|date de naissance|fecha de nacimiento|data di nascita|data de nascimento|"
+    "geboortedatum|data urodzenia",
+    "address": "Home address|Anschrift|adresse postale|domicilio|indirizzo|morada|adres|ulica i numer",
+    "national number": "National insurance no|Steuer-ID|numéro de sécurité sociale|DNI|codice fiscale|contribuinte|"
+    "BSN|PESEL",
+    "insurance number": "NHS number|Versichertennr.|n° assuré|nº afiliación|tessera sanitaria|nº beneficiário|"
+    "verzekerdennummer|numer ubezpieczenia",
+    "full name": "Full name|Name|nom et prénom|nombre y apellidos|nome e cognome|nome completo|naam|imię i nazwisko",
+    "first name": "Forename|Vorname|prénom|nombre de pila|nome di battesimo|nome próprio|voornaam|imię",
+    "last name": "Surname|Nachname|nom de famille|apellidos|cognome|apelido|achternaam|nazwisko",
+    "code": "Patient ID|Patientennr|n° dossier|nº historia clínica|codice paziente|nº utente|patiëntnummer|"
+    "numer pacjenta",
+    "number": "Case number|Fallnummer|numéro de patient|número de paciente|numero cartella|número de processo|"
+    "dossiernummer|"
+    "nr kartoteki",
+    "free text": "Notes|Bemerkung|commentaire|observaciones|note cliniche|observações|opmerkingen|uwagi",
+    "sex": "Sex|Geschlecht|sexe|sexo|sesso|género|geslacht|płeć",
+    "age": "Age|Alter|âge|edad|età|idade|leeftijd|wiek",
+    "year": "Year of birth|Geburtsjahr|année de naissance|año de nacimiento|anno di nascita|ano de nascimento|"
+    "geboortejaar|"
+    "rok urodzenia",
+    "postcode": "Postcode|PLZ|code postal|código postal|CAP|código postal|postcode|kod pocztowy",
+    "city": "Town|Wohnort|ville|ciudad|comune|localidade|woonplaats|miejscowość",
+    "occupation": "Occupation|Beruf|profession|profesión|professione|profissão|beroep|zawód",
+    "icd": "ICD code|Hauptdiagnose|code CIM|código CIE|codice ICD|código CID|diagnosecode|kod ICD",
+    "diagnosis": "Diagnosis|Diagnose|diagnostic|diagnóstico|diagnosi|diagnóstico|diagnose|rozpoznanie",
+    "department": "Ward|Abteilung|service|servicio|reparto|serviço|afdeling|oddział",
+    "product": "Product code|Artikelnummer|référence|código de producto|codice prodotto|código do produto|artikelcode|"
+    "kod produktu",
+    "glucose": "Glucose|Kreatinin|glycémie|glucosa|glicemia|glicose|glucose|glukoza",
+    "amount": "Cost|Kosten|coût|coste|costo|custo|kosten|koszt",
+    "tiny": "Concentration|Konzentration|concentration|concentración|concentrazione|concentração|concentratie|stężenie",
+    "weight": "Birth weight|Geburtsgewicht|poids|peso al nacer|peso|peso à nascença|geboortegewicht|waga",
+    "visit": "Date of visit|Aufnahme|date d'entrée|fecha de ingreso|data di ricovero|data de admissão|opnamedatum|"
+    "data przyjęcia",
+    "answer": "Satisfaction|Zufriedenheit|satisfaction|satisfacción|soddisfazione|satisfação|tevredenheid|zadowolenie",
+    "yes no": "Smoker|Raucher|fumeur|fumador|fumatore|fumador|roker|palacz",
+    "marital": "Marital status|Familienstand|état civil|estado civil|stato civile|estado civil|burgerlijke staat|"
+    "stan cywilny",
+    "country": "Nationality|Staatsangehörigkeit|nationalité|nacionalidad|cittadinanza|nacionalidade|nationaliteit|"
+    "obywatelstwo",
+    "education": "Education|Bildungsabschluss|niveau d'études|estudios|titolo di studio|escolaridade|opleiding|"
+    "wykształcenie",
+    "blood": "Blood group|Blutgruppe|groupe sanguin|grupo sanguíneo|gruppo sanguigno|grupo sanguíneo|bloedgroep|"
+    "grupa krwi",
+    "insurer": "Insurer|Krankenkasse|mutuelle|aseguradora|assicurazione|seguradora|zorgverzekeraar|ubezpieczyciel",
+    "percent": "Share|Anteil|part|porcentaje|quota|percentagem|aandeel|udział",
+    "count": "Visits|Anzahl Besuche|nombre de visites|número de visitas|numero di visite|número de visitas|"
+    "aantal bezoeken|"
+    "liczba wizyt",
+    "hours": "Hours per week|Wochenstunden|heures par semaine|horas semanales|ore settimanali|horas semanais|"
+    "uren per week|"
+    "godziny tygodniowo",
+    "month": "Month|Monat|mois|mes|mese|mês|maand|miesiąc",
+    "remark": "Result|Ergebnis|résultat|resultado|esito|resultado|uitslag|wynik",
+    "drug": "Drug name|Medikament|médicament|medicamento|farmaco|medicamento|medicijn|lek",
+    "atc": "ATC|ATC-Code|code ATC|código ATC|codice ATC|código ATC|ATC-code|kod ATC",
+    "rating": "Rating|Bewertung|note|valoración|valutazione|avaliação|beoordeling|ocena",
+    "time": "Time|Uhrzeit|heure|hora|ora|hora|tijdstip|godzina",
+    "salary": "Salary|Gehalt|salaire|salario|stipendio|salário|salaris|wynagrodzenie",
+    "price": "Price|Preis|prix|precio|prezzo|preço|prijs|cena",
+}
+
 FIRST_NAMES = {
     "en": "Oliver Amelia George Isla Harry Olivia Noah Ava Jack Emily Charlie Sophie Thomas Grace James Margaret "
-    "William "
-    "Susan Robert Patricia David Linda Michael Barbara Christopher Jean",
+    "William Susan Robert Patricia David Linda Michael Barbara Christopher Jean Alfie Freya Theodore Poppy "
+    "Archie Evie Leo Florence Arthur Willow Oscar Rosie Henry Daisy Joshua Phoebe Samuel Alice Edward Maisie "
+    "Benjamin Harriet Daniel Imogen Alexander Eleanor Joseph Martha Lucas Beatrice Max Nancy Mohammed Zara "
+    "Ethan Abigail Finley Hannah Callum Megan Kieran Bethany Gareth Rhiannon Angus Morag Nigel Maureen Trevor "
+    "Doreen Keith Sheila Graham Beryl Clive Hazel Derek Gillian Stuart Lorraine Neil Tracey Wayne Debbie "
+    "Darren Kelly Craig Stacey Lee Natasha Gavin Shannon Declan Siobhan",
     "de": "Peter Ursula Wolfgang Monika Michael Petra Klaus Sabine Thomas Renate Manfred Helga Helmut Karin Jürgen "
-    "Brigitte Uwe Ingrid Heinz Erika Stefan Andrea Günter Gisela Leon Mia",
-    "fr": "Jean Marie Pierre Nathalie Michel Isabelle André Catherine Philippe Monique Alain Sylvie Bernard Françoise "
-    "Nicolas Martine Christophe Céline Laurent Chloé Lucas Manon Hugo Léa Gérard Jacqueline",
-    "es": "Antonio Carmen Manuel Josefa José Isabel Francisco Dolores Juan Pilar Javier Teresa Jesús Cristina Carlos "
-    "Lucía Miguel Ángeles Rafael Mercedes Alejandro Concepción Pablo Rosario Sergio Paula",
+    "Brigitte Uwe Ingrid Heinz Erika Stefan Andrea Günter Gisela Leon Mia Ben Emma Paul Hannah Finn Lina Noah "
+    "Lea Luis Marie Jonas Sophie Felix Lena Maximilian Emilia Henry Clara Elias Anna Moritz Ida Anton Frieda "
+    "Karl Greta Jakob Mathilda Fritz Lotte Horst Hannelore Dieter Christa Gerhard Elfriede Werner Waltraud "
+    "Rolf Hildegard Siegfried Gertrud Reinhard Irmgard Bernd Edeltraud Joachim Rosemarie Norbert Anneliese "
+    "Rainer Margarete Volker Heike Torsten Silke Andreas Kerstin Frank Anja Matthias Katrin Jens Nadine Sven "
+    "Tanja Dirk Sandra Kai Melanie Tobias Jasmin Dennis Saskia",
+    "fr": "Jean Marie Pierre Nathalie Michel Isabelle André Catherine Philippe Monique Alain Sylvie Bernard "
+    "Françoise Nicolas Martine Christophe Céline Laurent Chloé Lucas Manon Hugo Léa Gérard Jacqueline Gabriel "
+    "Jade Raphaël Louise Arthur Alice Jules Ambre Adam Rose Maël Romane Ethan Lina Nathan Zoé Théo Camille "
+    "Enzo Inès Mathis Clara Clément Juliette Antoine Pauline Maxime Marion Romain Laura Julien Émilie "
+    "Thibault Aurélie Sébastien Virginie Fabrice Sandrine Stéphane Véronique Thierry Corinne Didier Brigitte "
+    "Pascal Évelyne Gilles Josette Serge Odette Roger Simone Marcel Paulette Lucien Ginette Fernand Yvette "
+    "René Huguette Guy Denise Yves Colette Raymond Suzanne Mohamed Fatima Karim Samira Mehdi Yasmine Bruno "
+    "Élodie Kévin Mélanie",
+    "es": "Antonio Carmen Manuel Josefa José Isabel Francisco Dolores Juan Pilar Javier Teresa Jesús Cristina "
+    "Carlos Lucía Miguel Ángeles Rafael Mercedes Alejandro Concepción Pablo Rosario Sergio Paula Hugo Martina "
+    "Mateo Sofía Martín Valeria Leo Julia Daniel Daniela Lucas Alba Álvaro Noa Adrián Carla David Sara Mario "
+    "Emma Diego Claudia Marcos Laia Iker Aitana Rubén Rocío Iván Silvia Óscar Patricia Raúl Nuria Alberto "
+    "Beatriz Fernando Raquel Luis Marta Jorge Elena Ángel Laura Pedro Ana Vicente Encarnación Ramón Antonia "
+    "Joaquín Francisca Andrés Manuela Enrique Inmaculada Emilio Montserrat Julián Yolanda Gonzalo Lorena "
+    "Ignacio Esther Santiago Susana Eduardo Margarita Jaime Verónica Salvador Amparo Agustín Milagros "
+    "Gregorio Asunción",
     "it": "Giuseppe Maria Giovanni Anna Antonio Rosa Mario Angela Luigi Giovanna Francesco Teresa Angelo Lucia "
-    "Vincenzo "
-    "Carmela Pietro Caterina Salvatore Francesca Carlo Antonietta Domenico Concetta Alessandro Giulia",
+    "Vincenzo Carmela Pietro Caterina Salvatore Francesca Carlo Antonietta Domenico Concetta Alessandro "
+    "Giulia Leonardo Sofia Tommaso Aurora Edoardo Ginevra Mattia Alice Gabriele Beatrice Riccardo Emma Andrea "
+    "Giorgia Diego Vittoria Nicolò Matilde Davide Greta Federico Chiara Lorenzo Sara Marco Elisa Luca "
+    "Valentina Stefano Silvia Roberto Paola Paolo Laura Massimo Daniela Maurizio Patrizia Claudio Barbara "
+    "Fabio Cristina Sergio Ornella Renato Graziella Franco Luisa Bruno Rita Enrico Assunta Gino Iolanda Aldo "
+    "Ines Walter Ivana Umberto Norma Gianluca Serena Simone Martina Emanuele Federica Raffaele Annamaria "
+    "Gennaro Immacolata Ciro Nunzia",
     "pt": "João Maria Francisco Ana Rodrigo Leonor Martim Matilde Santiago Beatriz Tomás Mariana Afonso Carolina "
-    "Duarte "
-    "Inês Gonçalo Margarida Guilherme Joana Pedro Lurdes Joaquim Fátima Rui Conceição",
+    "Duarte Inês Gonçalo Margarida Guilherme Joana Pedro Lurdes Joaquim Fátima Rui Conceição Miguel Sofia "
+    "Gabriel Lara Lourenço Alice Vicente Clara Dinis Mafalda Salvador Íris Simão Diana Diogo Bianca Tiago "
+    "Rita António Teresa José Rosa Manuel Isabel Carlos Helena Luís Paula Jorge Cristina Paulo Sandra "
+    "Fernando Graça Vítor Sónia Nuno Susana Ricardo Patrícia Bruno Cláudia Hugo Filipa Sérgio Marta André "
+    "Andreia Filipe Vera Daniel Raquel Marco Tânia Hélder Célia Armando Deolinda Américo Albertina Fernanda "
+    "Adelino Natália Domingos Idalina Alberto Emília Augusto Olinda Henrique Glória Abílio Piedade",
     "nl": "Johannes Maria Jan Johanna Cornelis Anna Hendrik Wilhelmina Willem Cornelia Pieter Elisabeth Gerrit "
-    "Hendrika "
-    "Daan Sanne Sem Femke Bram Lotte Thijs Anouk Kees Truus Jeroen Marloes",
+    "Hendrika Daan Sanne Sem Femke Bram Lotte Thijs Anouk Kees Truus Jeroen Marloes Lucas Julia Levi Mila "
+    "Finn Tess Milan Zoë Luuk Saar Noud Fenna Mees Lieke Teun Sophie Jesse Eva Ruben Noor Lars Isa Stijn "
+    "Fleur Gijs Roos Sven Iris Koen Naomi Niels Kim Mark Manon Jasper Esther Bart Ingrid Wouter Monique "
+    "Marcel Petra Erik Yvonne Arjan Mirjam Rob Annemarie Henk Ria Piet Tineke Joop Bep Wim Corrie Klaas "
+    "Geertje Dirk Jannie Sjaak Nel Aad Greet Theo Toos Frits Mieke Harm Aaltje Roelof Trijntje Mohamed Fatima "
+    "Youssef Samira",
     "pl": "Jan Anna Stanisław Maria Andrzej Katarzyna Józef Małgorzata Tadeusz Agnieszka Jerzy Krystyna Zbigniew "
-    "Barbara "
-    "Krzysztof Ewa Henryk Elżbieta Ryszard Zofia Kazimierz Teresa Marek Magdalena Jakub Zuzanna",
+    "Barbara Krzysztof Ewa Henryk Elżbieta Ryszard Zofia Kazimierz Teresa Marek Magdalena Jakub Zuzanna "
+    "Antoni Julia Szymon Maja Aleksander Hanna Franciszek Lena Filip Alicja Mikołaj Oliwia Wojciech Amelia "
+    "Kacper Pola Adam Laura Michał Wiktoria Marcel Nadia Bartosz Natalia Dawid Karolina Mateusz Aleksandra "
+    "Piotr Joanna Tomasz Monika Paweł Beata Marcin Dorota Grzegorz Renata Łukasz Iwona Rafał Jolanta Robert "
+    "Bożena Dariusz Danuta Mariusz Halina Jacek Irena Sławomir Grażyna Mirosław Jadwiga Bogdan Wanda Czesław "
+    "Stanisława Wiesław Genowefa Edward Helena Zdzisław Kazimiera Leszek Urszula Artur Sylwia Sebastian Edyta "
+    "Przemysław Justyna",
 }
 
 LAST_NAMES = {
     "en": "Smith Jones Williams Taylor Brown Davies Evans Wilson Thomas Johnson Roberts Robinson Thompson Wright "
-    "Walker "
-    "White Edwards Hughes Green Hall Lewis Harris Clarke Patel Jackson Wood Turner Martin Cooper Hill",
-    "de": "Müller Schmidt Schneider Fischer Weber Meyer Wagner Becker Schulz Hoffmann Schäfer Koch Bauer Richter Klein "
-    "Wolf Schröder Neumann Schwarz Zimmermann Braun Krüger Hofmann Hartmann Lange Werner Krause Lehmann Köhler Maier",
+    "Walker White Edwards Hughes Green Hall Lewis Harris Clarke Patel Jackson Wood Turner Martin Cooper Hill "
+    "Ward Moore Clark Baker Harrison King Morris Allen Khan Scott Watson Parker James Bennett Young Phillips "
+    "Richardson Mitchell Bailey Carter Shaw Bell Collins Murphy Kelly Begum Hussain Marshall Ahmed Barker "
+    "Fletcher Ellis Whittaker Holloway Pemberton Ashworth Entwistle Blenkinsop Thistlethwaite Ramsbottom "
+    "Okafor MacDonald Campbell O'Brien O'Sullivan Llewellyn Prosser Cadwallader",
+    "de": "Müller Schmidt Schneider Fischer Weber Meyer Wagner Becker Schulz Hoffmann Schäfer Koch Bauer Richter "
+    "Klein Wolf Schröder Neumann Schwarz Zimmermann Braun Krüger Hofmann Hartmann Lange Werner Krause Lehmann "
+    "Köhler Maier Herrmann König Walter Mayer Huber Kaiser Fuchs Peters Lang Scholz Möller Weiß Jung Hahn "
+    "Schubert Vogel Friedrich Keller Günther Frank Berger Winkler Roth Beck Lorenz Baumann Franke Albrecht "
+    "Schuster Simon Ludwig Böhm Winter Kraus Martin Schumacher Krämer Vogt Stein Jäger Otto Sommer Groß "
+    "Seidel Heinrich Brandt Haas Schreiber Graf Dietrich Ziegler Kuhn Pohl Engel Horn Busch Bergmann Voigt "
+    "Sauer Arnold Wolff Pfeiffer Obermayr Hinterhuber Kwiatkowski Yildiz",
     "fr": "Martin Bernard Thomas Petit Robert Richard Durand Dubois Moreau Laurent Simon Michel Lefebvre Leroy Roux "
-    "David "
-    "Bertrand Morel Fournier Girard Bonnet Dupont Lambert Fontaine Rousseau Vincent Muller Lefevre Faure Mercier",
-    "es": "García Rodríguez González Fernández López Martínez Sánchez Pérez Gómez Martín Jiménez Hernández Ruiz Díaz "
-    "Moreno Muñoz Álvarez Romero Gutiérrez Alonso Navarro Torres Domínguez Ramos Vázquez Ramírez Gil Serrano Blanco",
+    "David Bertrand Morel Fournier Girard Bonnet Dupont Lambert Fontaine Rousseau Vincent Muller Lefevre "
+    "Faure Mercier Blanc Guérin Boyer Garnier Chevalier François Legrand Gauthier Garcia Perrin Robin Clément "
+    "Morin Nicolas Henry Roussel Mathieu Gautier Masson Marchand Duval Denis Dumont Marie Lemaire Noël Meyer "
+    "Dufour Meunier Brun Blanchard Giraud Joly Rivière Lucas Brunet Gaillard Barbier Arnaud Martinez Gérard "
+    "Roche Renard Schmitt Roy Leroux Colin Vidal Caron Picard Roger Fabre Aubert Lemoine Renaud Dumas Lacroix "
+    "Olivier Philippe Bourgeois Pierre Benoît Rey Leclerc Payet Rolland Le Guen",
+    "es": "García Rodríguez González Fernández López Martínez Sánchez Pérez Gómez Martín Jiménez Hernández Ruiz "
+    "Díaz Moreno Muñoz Álvarez Romero Gutiérrez Alonso Navarro Torres Domínguez Ramos Vázquez Ramírez Gil "
+    "Serrano Blanco Molina Morales Suárez Ortega Delgado Castro Ortiz Rubio Marín Sanz Núñez Iglesias Medina "
+    "Garrido Cortés Castillo Santos Lozano Guerrero Cano Prieto Méndez Cruz Calvo Gallego Herrera Márquez "
+    "León Vidal Peña Flores Cabrera Campos Vega Fuentes Carrasco Diez Reyes Caballero Nieto Aguilar Pascual "
+    "Santana Herrero Montero Lorenzo Hidalgo Giménez Ibáñez Ferrer Durán Santiago Benítez Vargas Mora Vicente "
+    "Arias Carmona Crespo Román Pastor Soto Sáez Velasco Moya Soler Parra Esteban Bravo Gallardo Etxeberria",
     "it": "Rossi Russo Ferrari Esposito Bianchi Romano Colombo Bruno Ricci Greco Marino Gallo Costa Conti Mancini "
-    "Giordano "
-    "Rizzo Lombardi Barbieri Moretti Fontana Caruso Mariani Ferrara Santoro Rinaldi Leone Longo Galli Martini",
-    "pt": "Silva Santos Ferreira Pereira Oliveira Costa Rodrigues Martins Sousa Fernandes Gonçalves Gomes Lopes "
-    "Marques "
-    "Alves Almeida Ribeiro Pinto Carvalho Teixeira Moreira Correia Mendes Nunes Soares Vieira Monteiro Cardoso Rocha",
-    "nl": "de Jong|Jansen|de Vries|van den Berg|van Dijk|Bakker|Janssen|Visser|Smit|Meijer|de Boer|Mulder|de Groot|"
-    "Bos|Vos|"
-    "Peters|Hendriks|van Leeuwen|Dekker|Brouwer|de Wit|Dijkstra|Smits|de Graaf|van der Meer|Kok|Jacobs|de Haan",
+    "Giordano Rizzo Lombardi Barbieri Moretti Fontana Caruso Mariani Ferrara Santoro Rinaldi Leone Longo "
+    "Galli Martini Martinelli Serra Conte Vitale Villa Marchetti Bianco Gentile Coppola Parisi Lombardo Monti "
+    "Fabbri Pellegrini Palumbo Sanna Farina Rizzi Cattaneo Morelli Amato Silvestri Mazza Testa Grassi "
+    "Pellegrino Carbone Giuliani Benedetti Barone Rossetti Caputo Montanari Guerra Palmieri Bernardi Martino "
+    "Fiore Ferri Bellini Basile Riva Donati Piras Vitali Battaglia Sartori Neri Costantini Milani Pagano "
+    "Ruggiero Sorrentino Orlando Damico Negri Zanella Squarzoni",
+    "pt": "Silva Santos Ferreira Pereira Oliveira Costa Rodrigues Martins Jesus Sousa Fernandes Gonçalves Gomes "
+    "Lopes Marques Alves Almeida Ribeiro Pinto Carvalho Teixeira Moreira Correia Mendes Nunes Soares Vieira "
+    "Monteiro Cardoso Rocha Raposo Neves Coelho Cruz Cunha Pires Ramos Reis Simões Antunes Matos Fonseca "
+    "Machado Araújo Barbosa Tavares Lourenço Castro Figueiredo Azevedo Freitas Magalhães Henriques Lima "
+    "Guerreiro Batista Pinheiro Faria Miranda Barros Morais Nogueira Esteves Anjos Baptista Campos Mota "
+    "Andrade Brito Sá Nascimento Leite Abreu Borges Melo Vaz Pinho Vicente Gaspar Assunção Maia Moura Valente "
+    "Carneiro Garcia Neto Branco Loureiro Mourato",
+    "nl": "Jansen Visser Smit Meijer Mulder Bakker Janssen Peters Hendriks Dekker Brouwer Dijkstra Smits Koster "
+    "Prins Postma Kuiper Bosman Huisman Vermeulen Schouten Willems Hoekstra Kok Verhoeven Peeters Veenstra "
+    "Bosch Vos Molenaar Scholten Kramer Maas Verbeek Wolters Martens Bos Driessen Blom Groen Koning "
+    "Timmermans Sanders Hermans Boer Bouwman Gerritsen Kuijpers Hofman Wagenaar Schipper Kramers Jonker Kroon "
+    "Groot Boersma Mol Evers Kosters Theunissen Klein Veldman Zwart Rietveld Terpstra Dijkhuizen Zijlstra "
+    "Sikkema Hulsbosch",
     "pl": "Nowak Kowalski Wiśniewski Wójcik Kowalczyk Kamiński Lewandowski Zieliński Szymański Woźniak Dąbrowski "
-    "Kozłowski "
-    "Jankowski Mazur Wojciechowski Kwiatkowski Krawczyk Kaczmarek Piotrowski Grabowski Zając Pawłowski Michalski Król",
+    "Kozłowski Jankowski Mazur Wojciechowski Kwiatkowski Krawczyk Kaczmarek Piotrowski Grabowski Zając "
+    "Pawłowski Michalski Król Wieczorek Jabłoński Wróbel Nowakowski Majewski Olszewski Stępień Malinowski "
+    "Jaworski Adamczyk Dudek Nowicki Pawlak Górski Witkowski Walczak Sikora Baran Rutkowski Michalak Szewczyk "
+    "Ostrowski Tomaszewski Pietrzak Zalewski Wróblewski Marciniak Jasiński Zawadzki Bąk Jakubowski Sadowski "
+    "Duda Włodarczyk Chmielewski Borkowski Wilk Sokołowski Szczepański Sawicki Kucharski Lis Maciejewski "
+    "Kubiak Kalinowski Mazurek Wysocki Czarnecki Kołodziej Urbański Kaźmierczak Sobczak",
 }
+
+FOREIGN_NAMES = {
+    "Vietnamese": (
+        "Nguyen Tran Le Pham Huynh Hoang Phan Vu Vo Dang Bui Do Ho Ngo Duong Ly",
+        "Van Thi Huu Duc Minh Ngoc Thanh Quang",
+        "Anh Tuan Hung Dung Linh Trang Huong Lan Phuong Thao Nam Khoa Bao Long Mai Hoa Quynh Vy",
+    ),
+    "Turkish": (
+        "Yılmaz Kaya Demir Çelik Şahin Yıldız Yıldırım Öztürk Aydın Özdemir Arslan Doğan Kılıç Aslan Çetin Kara "
+        "Koç Kurt Özkan Şimşek",
+        "",
+        "Mehmet Mustafa Ahmet Hüseyin Hasan İbrahim Osman Yusuf Murat Ömer Fatma Ayşe Emine Hatice Zeynep Elif "
+        "Meryem Şerife Merve Büşra Gülsüm Emre",
+    ),
+    "Nigerian": (
+        "Okafor Adeyemi Okonkwo Balogun Eze Abubakar Ogunleye Nwosu Adebayo Chukwu Bello Olawale Ibrahim "
+        "Onyekachi Afolabi Nwachukwu Obi Akintola",
+        "",
+        "Chinedu Ngozi Oluwaseun Temitope Emeka Adaeze Babatunde Folake Ifeanyi Chiamaka Uchenna Amaka Tunde "
+        "Yetunde Obinna Nkechi Segun Halima Kelechi Ebele",
+    ),
+    "Polish": (
+        "Wiśniewska Wójcik Kowalczyk Kamińska Lewandowska Zielińska Szymańska Woźniak Dąbrowska Kozłowska Mazur "
+        "Jankowska Krawczyk Piotrowska Grabowska Pawłowska Szczepaniak Brzęczyszczykiewicz",
+        "",
+        "Agnieszka Małgorzata Katarzyna Krzysztof Stanisław Tomasz Zbigniew Bożena Grażyna Jarosław Mirosława "
+        "Wojciech Sławomir Wiesława Łukasz Żaneta",
+    ),
+    "Tamil": (
+        "Subramaniam Krishnamurthy Venkatesan Rajagopal Sivakumar Balasubramanian Thirunavukkarasu Murugesan "
+        "Palanisamy Chandrasekaran",
+        "",
+        "Lakshmi Karthik Meenakshi Senthil Priyadharshini Arumugam Kavitha Saravanan Deepa Vignesh Anitha Prakash "
+        "Revathi Dinesh",
+    ),
+}
+"""Family, middle and given names; people with such names live everywhere."""
 
 STREETS = {
     "en": "{n} High Street|{n} Church Road|{n} Station Road|Flat {m}, {n} Park Avenue|{n} Mill Lane|{n} Victoria Road|"
@@ -234,17 +422,6 @@ MONTHS = {
     "pl": "styczeń luty marzec kwiecień maj czerwiec lipiec sierpień wrzesień październik listopad grudzień",
 }
 
-REMARKS = {  # the few that everybody writes: no free text
-    "en": "nothing abnormal|follow-up in 6 weeks|discharged home|transferred|no change",
-    "de": "o.B.|Kontrolle in 6 Wochen|nach Hause entlassen|verlegt|unverändert",
-    "fr": "RAS|contrôle dans 6 semaines|retour à domicile|transféré|inchangé",
-    "es": "sin hallazgos|control en 6 semanas|alta a domicilio|trasladado|sin cambios",
-    "it": "nella norma|controllo tra 6 settimane|dimesso a domicilio|trasferito|invariato",
-    "pt": "sem alterações|controlo em 6 semanas|alta para o domicílio|transferido|igual",
-    "nl": "geen bijzonderheden|controle over 6 weken|naar huis|overgeplaatst|onveranderd",
-    "pl": "bez zmian|kontrola za 6 tygodni|wypisany do domu|przeniesiony|stan stabilny",
-}
-
 DRUGS = "Metformin|Ramipril|Amlodipin|Simvastatin|Ibuprofen|Pantoprazol|Bisoprolol|Levothyroxin|Insulin glargin|Aspirin"
 
 # Free text: an opening, a middle and an end; {name} is a person, {n} a number.
@@ -326,4 +503,75 @@ UNKNOWN = {
     "pt": "desconhecido",
     "nl": "onbekend",
     "pl": "brak danych",
+}
+
+# Texts that many rows share.
+PHRASES = {
+    "en": "no complaints|nothing abnormal|follow-up in 6 weeks|discharged home|transferred|no change|see letter",
+    "de": "o.B.|beschwerdefrei|Kontrolle in 6 Wochen|nach Hause entlassen|verlegt|unverändert|siehe Arztbrief",
+    "fr": "RAS|sans plainte|contrôle dans 6 semaines|retour à domicile|transféré|inchangé|voir courrier",
+    "es": "sin hallazgos|sin molestias|control en 6 semanas|alta a domicilio|trasladado|sin cambios|ver informe|apto",
+    "it": "nella norma|nessun disturbo|controllo tra 6 settimane|dimesso a domicilio|trasferito|invariato|vedi lettera",
+    "pt": "sem alterações|sem queixas|controlo em 6 semanas|alta para o domicílio|transferido|igual|ver carta|apto",
+    "nl": "geen bijzonderheden|geen klachten|controle over 6 weken|naar huis|overgeplaatst|onveranderd|zie brief",
+    "pl": "bez zmian|bez dolegliwości|kontrola za 6 tygodni|wypisany do domu|przeniesiony|stan stabilny|patrz list",
+}
+
+# Short sentences of a remark that name somebody or something: {x}.
+SENTENCES = {
+    "en": "call back: {x}|according to {x}|now {x}|letter to {x}|asked {x} again|{x} noted|see {x} (new)",
+    "de": "Rückruf: {x}|laut {x}|jetzt {x}|Brief an {x}|nochmals {x} gefragt|{x} notiert|siehe {x} (neu)",
+    "fr": "à rappeler : {x}|selon {x}|désormais {x}|courrier pour {x}|redemander {x}|{x} noté|voir {x} (nouveau)",
+    "es": "llamar: {x}|según {x}|ahora {x}|carta para {x}|preguntar de nuevo {x}|{x} anotado|ver {x} (nuevo)",
+    "it": "richiamare: {x}|secondo {x}|ora {x}|lettera per {x}|chiedere di nuovo {x}|{x} annotato|vedi {x} (nuovo)",
+    "pt": "ligar: {x}|segundo {x}|agora {x}|carta para {x}|perguntar de novo {x}|{x} anotado|ver {x} (novo)",
+    "nl": "terugbellen: {x}|volgens {x}|nu {x}|brief naar {x}|opnieuw {x} gevraagd|{x} genoteerd|zie {x} (nieuw)",
+    "pl": "oddzwonić: {x}|według {x}|teraz {x}|list do {x}|ponownie pytać {x}|{x} zapisano|patrz {x} (nowe)",
+}
+
+# Headers that promise something harmless.
+MISLEADING = {
+    "en": "diagnosis|employee|disease|status|medication|occupation",
+    "de": "Diagnose|Mitarbeiter|Krankheit|Status|Medikament|Beruf",
+    "fr": "diagnostic|employé|maladie|statut|médicament|profession",
+    "es": "diagnóstico|empleado|enfermedad|estado|medicamento|profesión",
+    "it": "diagnosi|dipendente|malattia|stato|farmaco|professione",
+    "pt": "diagnóstico|funcionário|doença|estado|medicamento|profissão",
+    "nl": "diagnose|medewerker|ziekte|status|medicijn|beroep",
+    "pl": "rozpoznanie|pracownik|choroba|status|lek|zawód",
+}
+
+NEUTRAL = {
+    "en": "remark|col7|info",
+    "de": "Bemerkung|col7|info",
+    "fr": "remarque|col7|info",
+    "es": "observación|col7|info",
+    "it": "annotazione|col7|info",
+    "pt": "observação|col7|info",
+    "nl": "opmerking|col7|info",
+    "pl": "uwaga|col7|info",
+}
+
+# Where people live, without a word for a street.
+PLACES_TO_LIVE = {
+    "en": "{n} The Green|{n} Broadway|Rose Cottage, {n} Little Barton|{n} Kingsmead|The Old Rectory {m}",
+    "de": "Am Anger {n}|Unter den Eichen {n}|Im Winkel {n}|An der Alten Mühle {n}a|Hinter dem Dorf {m}|Kirchblick {n}",
+    "fr": "Le Bourg {n}|Lieu-dit Les Granges {m}|{n} Les Hauts de Vernay|La Croix Blanche {m}|Résidence Bellevue {n}",
+    "es": "Los Olivos {n}, {m}º A|El Mirador {n}|Urb. Las Lomas {n}|La Dehesa {n}, {m}º C|Els Pins {n}",
+    "it": "Località Poggio {n}|Borgo San Lorenzo {m}|Contrada Fiumara {n}|Cascina Nuova {m}|Frazione Monte {n}",
+    "pt": "Quinta do Lago {n}|Lugar da Igreja {m}|Urbanização Vale Verde, lote {n}|Casal Novo {n}|Monte da Vinha {m}",
+    "nl": "De Akkers {n}|Het Rietveld {n}|Achterom {n}|Kleine Houtweide {m}|Ruimzicht {n} {m}hg",
+    "pl": "Stara Wieś {n}|Nowe Miasto {m}|Kolonia Leśna {n}|Wólka {n}/{m}|Dąbrowa Górna {n}",
+}
+
+# What people call their own devices: {x} is a first name.
+DEVICES = {
+    "en": "{x}'s iPhone|{x}'s iPad|Galaxy S21 of {x}|{x}'s MacBook Pro|{x}-laptop",
+    "de": "iPhone von {x}|{x}s iPad|Galaxy S21 von {x}|MacBook von {x}|Laptop-{x}",
+    "fr": "iPhone de {x}|iPad de {x}|Galaxy S21 de {x}|MacBook de {x}|PC-{x}",
+    "es": "iPhone de {x}|iPad de {x}|Galaxy S21 de {x}|MacBook de {x}|portátil-{x}",
+    "it": "iPhone di {x}|iPad di {x}|Galaxy S21 di {x}|MacBook di {x}|PC-{x}",
+    "pt": "iPhone de {x}|iPad de {x}|Galaxy S21 de {x}|MacBook de {x}|PC-{x}",
+    "nl": "iPhone van {x}|iPad van {x}|Galaxy S21 van {x}|MacBook van {x}|laptop-{x}",
+    "pl": "iPhone – {x}|iPad ({x})|Galaxy S21 {x}|MacBook {x}|laptop-{x}",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from identifiers.corpus import NAMES
+from identifiers.words import HEADERS
 from sfumato.schema import Role
 from sfumato.table.column_names import BIRTH_DATE_NAMES, DEGREES_NAMES, IDENTIFIER_NAMES, NAMES_OF_NAMES, folded_name
 from sfumato.table.io.read import read_table
@@ -35,18 +35,18 @@ def says_identifier(name: str) -> bool:
 
 @pytest.mark.parametrize("kind", IDENTIFYING)
 def test_identifiers_are_known_by_name_in_eight_languages(kind: str) -> None:
-    assert [name for name in NAMES[kind].split("|") if not says_identifier(name)] == []
+    assert [name for name in HEADERS[kind].split("|") if not says_identifier(name)] == []
 
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_other_columns_are_not_taken_for_them(kind: str) -> None:
-    assert [name for name in NAMES[kind].split("|") if says_identifier(name)] == []
+    assert [name for name in HEADERS[kind].split("|") if says_identifier(name)] == []
 
 
 def test_dates_of_birth_and_degrees_are_known_by_name() -> None:
-    assert [name for name in NAMES["birth date"].split("|") if not BIRTH_DATE_NAMES.search(folded_name(name))] == []
+    assert [name for name in HEADERS["birth date"].split("|") if not BIRTH_DATE_NAMES.search(folded_name(name))] == []
     for kind in ("latitude", "longitude"):
-        assert [name for name in NAMES[kind].split("|") if not DEGREES_NAMES.search(folded_name(name))] == []
+        assert [name for name in HEADERS[kind].split("|") if not DEGREES_NAMES.search(folded_name(name))] == []
 
 
 @pytest.mark.parametrize("name", ["nombre de visites", "drug_name", "Artikelnummer", "numero di visite", "note", "cap"])
