@@ -163,6 +163,21 @@ POSTCODE_NAMES = _words(
     "kod pocztowy, postcode"
 )
 
+QUANTITY_NAMES = _words(
+    "age, income, salary, wage, earning, pay(?:ment)?, debt, price, amount, amt, cost, charge, fee, revenue, sale, "
+    "balance, bal, limit, bill, budget, weight, height, length, width, area, size, distance, volume, year, month, day, "
+    "date, time, duration, count, total, sum, number of \\w+, population, score, value, rate, dose, steps",
+    "alter, einkommen, gehalt, lohn, schulden, preis, betrag, kosten, umsatz, gewicht, grosse, lange, flache, jahr, "
+    "monat, tag, datum, dauer, anzahl, summe, wert, menge",
+    "revenu, salaire, dette, prix, montant, cout, poids, taille, annee, mois, duree, nombre de \\w+, valeur, surface",
+    "edad, ingresos, salario, sueldo, deuda, precio, importe, monto, coste, costo, peso, altura, ano, mes, valor",
+    "eta, reddito, stipendio, debito, prezzo, importo, costo, altezza, anno, mese, valore, quantita",
+    "idade, rendimento, divida, preco, quantia, custo, quantidade",
+    "leeftijd, inkomen, salaris, loon, schuld, prijs, bedrag, kosten, gewicht, lengte, jaar, maand, aantal, waarde",
+    "wiek, dochod, zarobki, wynagrodzenie, dlug, cena, kwota, koszt, waga, wzrost, rok, miesiac, liczba, wartosc",
+)
+"""Names of what is measured, counted or paid: its numbers number nobody."""
+
 CATEGORY_NAMES = _words(
     "type, kind, category, group, class, level, grade, rank, status, state, stage, code, special(?:ty|ity|i[sz]ation), "
     "department, dept, ward, unit, division, section, sector, industry, branch, product, brand, model, make, colou?r, "

@@ -30,6 +30,7 @@ from sfumato.table.column_names import (
     TARGET_NAMES,
     folded_name,
 )
+from sfumato.table.identifiers.person_keys import may_number_people
 from sfumato.table.identifiers.text_columns import why_withheld
 from sfumato.table.kinds import mixed_columns
 from sfumato.table.orders.recognise import recognise_order
@@ -137,7 +138,7 @@ def describe_columns(table: Table | BinaryTable, *, overrides: Mapping[str, Role
         if name not in plain.schema and name not in taken:
             raise ColumnNotFoundError(name, (*taken, *plain.schema.names()))
     seen = [_Seen.of(column, plain[column.name]) for column in plain.schema]
-    guesses = {s.column.name: _override(s, known) or _identifier(s) for s in seen}
+    guesses = {s.column.name: _override(s, known) or _identifier(s) or _person_key(s, plain) for s in seen}
     open_to_target = [s for s in seen if guesses[s.column.name] is None]
     target = None if Role.TARGET in known.values() else _target(open_to_target)
     if Role.PERSON not in known.values():
@@ -248,6 +249,12 @@ def _identifier(seen: _Seen) -> ColumnGuess | None:
     if varied and many and key:
         return seen.guess(Role.IDENTIFIER, f"name says {key.group(1)}, {seen.n_distinct:,} values")
     why = why_withheld(seen.column, seen.coded, is_recognised=_is_recognised(seen))
+    return seen.guess(Role.IDENTIFIER, why) if why else None
+
+
+def _person_key(seen: _Seen, table: Table) -> ColumnGuess | None:
+    """Leave out whole numbers that may number people: whether they do is asked, see :mod:`sfumato.table.repeating`."""
+    why = "" if seen.column.confirmed else may_number_people(table, seen.column)
     return seen.guess(Role.IDENTIFIER, why) if why else None
 
 

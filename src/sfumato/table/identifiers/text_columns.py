@@ -26,11 +26,12 @@ from sfumato.errors import SchemaError, on_one_line
 from sfumato.schema import Column, Kind, Role, shows_values
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn, Table
-from sfumato.table.column_names import BIRTH_DATE_NAMES, DEGREES_NAMES, folded_name
+from sfumato.table.column_names import BIRTH_DATE_NAMES, DEGREES_NAMES, folded, folded_name
 from sfumato.table.identifiers.cells import Cells, Finding
 from sfumato.table.identifiers.codes import common_form, form_of
 from sfumato.table.identifiers.forms import forms_in
 from sfumato.table.identifiers.known_codes import is_known_code
+from sfumato.table.identifiers.names import is_single_name
 from sfumato.table.identifiers.recognise import recognise
 from sfumato.table.weighted import OpenColumn
 
@@ -98,13 +99,25 @@ def why_withheld(column: Column, coded: CodedColumn, *, is_recognised: bool = Tr
     name = folded_name(column.name)
     unique, seen = uniqueness(coded, column.kind), _recognised(coded, column.kind, name)
     if column.kind in (Kind.NUMERIC, Kind.DATE):
-        return seen or unique
+        return seen or unique or _exact_times(coded, column.kind)
     values = _Values.of(coded, name)
     is_counted = coded.n_rows - coded.n_missing >= _FEWEST_ROWS
     is_open = values.why_not_categories(is_recognised=is_recognised) if is_counted else ""
     if (is_open or unique) and len(values.texts) > _MOST_LOOKED_THROUGH:
         values = values.first(Cells.of(coded, column.kind))
     return seen or values.form() or unique or is_open
+
+
+def _exact_times(coded: CodedColumn, kind: Kind) -> str:
+    """Say that a column of dates holds times of the day that few rows share; an empty text where it does not."""
+    n_present, n_distinct = coded.n_rows - coded.n_missing, coded.n_distinct - coded.values.null_count
+    if kind is not Kind.DATE or n_present < _FEWEST_ROWS or n_present >= _FEW_ROWS * n_distinct:
+        return ""
+    share = Cells.of(coded, kind).share(_TIME_OF_DAY.search)
+    return str(Finding("exact times", share)) if share >= UNIQUE_FRACTION / 2 else ""
+
+
+_TIME_OF_DAY = re.compile(r"[T ](?!00:00(:00)?$)\d{2}:\d{2}")
 
 
 def _recognised(coded: CodedColumn, kind: Kind, name: str) -> str:
@@ -175,6 +188,9 @@ class _Values:
         n_codes = sum(_CODE.fullmatch(text) is not None and form_of(text) not in forms for text in rare)
         if n_codes >= _FEWEST_CODES:
             return f"{n_codes:,} values that few rows hold are codes"
+        n_names = sum(is_single_name(folded(text)) for text in rare)
+        if n_names >= max(_FEWEST_NAMES, len(rare) / 2):
+            return f"{n_names:,} values that few rows hold are given or family names"
         if not is_recognised and int(is_open.sum()) > MOST_UNRECOGNISED:
             return f"{int(is_open.sum()):,} values, and nothing says what they are"
         return ""
