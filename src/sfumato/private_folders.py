@@ -1,6 +1,7 @@
 """Files and temporary folders that only this user can read.
 
-The folders are removed at the end, or by the next process if theirs was killed.
+The folders are removed at the end, also when the process is asked to end (SIGTERM, a closed terminal), or by the next
+process if theirs was killed.
 """
 
 from __future__ import annotations
@@ -10,14 +11,38 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 from pathlib import Path
+from types import FrameType
 
 if sys.platform != "win32":
     import fcntl
 
 _PRIVATE = 0o700
+_ORDERS_TO_END = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_kept: list[PrivateFolder] = []
+"""Folders of this process that are not removed yet."""
+
+
+def _remove_all_and_end(number: int, frame: FrameType | None) -> None:
+    """Remove the folders of this process, then end by the signal as if nobody had heard it."""
+    for folder in tuple(_kept):
+        folder.remove()
+    signal.signal(number, signal.SIG_DFL)
+    signal.raise_signal(number)
+
+
+def _hear_orders_to_end(wanted: bool) -> None:
+    """Hear them while there are folders, unless somebody else does; outside the main thread Python hears none."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    now, then = (signal.SIG_DFL, _remove_all_and_end) if wanted else (_remove_all_and_end, signal.SIG_DFL)
+    for number in _ORDERS_TO_END:
+        if signal.getsignal(number) is now:
+            signal.signal(number, then)
 
 
 class PrivateFolder:
@@ -47,6 +72,8 @@ class PrivateFolder:
         self.path = Path(tempfile.gettempdir()) / name
         self._owner = os.getpid()
         self._lock: int | None = None
+        _kept.append(self)
+        _hear_orders_to_end(wanted=True)  # before there is a folder that could be left
         try:
             self.path.mkdir(_PRIVATE)
             self.path.chmod(_PRIVATE)  # a umask may have taken more
@@ -54,7 +81,7 @@ class PrivateFolder:
                 self._lock = os.open(self.path, os.O_RDONLY)
                 with contextlib.suppress(OSError):  # file systems without locks
                     fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except KeyboardInterrupt:
+        except BaseException:  # an interruption, a full disk: nobody would remove it
             self.remove()
             raise
 
@@ -66,6 +93,10 @@ class PrivateFolder:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+        if self in _kept:
+            _kept.remove(self)
+        if not _kept:
+            _hear_orders_to_end(wanted=False)
 
 
 def write_private(path: Path, text: str) -> None:

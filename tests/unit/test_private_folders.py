@@ -7,8 +7,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import sfumato
 from sfumato.private_folders import PrivateFolder, remove_leftovers
 
 HOLD = """
@@ -39,6 +41,20 @@ engine.n_rows(pa.table({"a": [1]}))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
+AUDIT = """
+import os, signal, sys
+import duckdb
+from sfumato.cli.main import run
+connect = duckdb.connect
+def told_to_end(*arguments, **settings):
+    connection = connect(*arguments, **settings)
+    print(len(os.listdir(os.environ["TMPDIR"])), flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+    return connection
+duckdb.connect = told_to_end
+run(["audit", *sys.argv[1:], "--memory", "1GB"])
+"""
+
 
 @pytest.fixture
 def parent(tmp_path, monkeypatch):
@@ -64,6 +80,54 @@ def test_a_folder_of_a_killed_process_is_removed_by_the_next(parent):
 
     assert os.listdir(parent) == [folder.path.name]
     folder.remove()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_process_that_is_told_to_end_leaves_no_folder(parent, number):
+    """And it ends by that signal, as whoever sent it expects."""
+    with holder(parent) as process:
+        assert Path(process.stdout.readline().strip()).is_dir()
+        process.send_signal(number)
+
+    assert process.returncode == -number
+    assert os.listdir(parent) == []
+
+
+def test_an_audit_out_of_core_that_is_told_to_end_leaves_no_folder(parent, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("release")
+    people = pa.table({"sex": ["f", "m"] * 10, "ill": ["yes", "no", "no", "yes"] * 5})
+    made = sfumato.release(people, sfumato.Mondrian(k=2), target="ill")
+    sfumato.publish(made, folder / "release.csv", original=people)
+
+    done = subprocess.run(
+        [sys.executable, "-c", AUDIT, folder / "release.csv"],
+        env=os.environ | {"TMPDIR": str(parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert int(done.stdout) > 0, done.stderr  # there was one
+    assert done.returncode == -signal.SIGTERM
+    assert os.listdir(parent) == []
+
+
+def test_who_hears_the_order_to_end_already_goes_on_to_hear_it(parent):
+    """A server tidies up by itself; afterwards everything is as before."""
+    heard = []
+    before = signal.signal(signal.SIGTERM, lambda *_: heard.append("own"))
+    try:
+        folder = PrivateFolder("count")
+        signal.raise_signal(signal.SIGTERM)
+        assert folder.path.is_dir()
+        folder.remove()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+    PrivateFolder("count").remove()
+
+    assert heard == ["own"]
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 @pytest.mark.slow

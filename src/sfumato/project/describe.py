@@ -17,13 +17,13 @@ from sfumato.project.edit import ProjectChanges, edit_project, guess_comment, to
 from sfumato.project.file import Project, load_project, toml_text
 from sfumato.schema import PROJECT_NAME, Column, Kind, Role
 from sfumato.table.binary import BinaryTable
-from sfumato.table.births import released_as_ages
 from sfumato.table.coding import Source
 from sfumato.table.io.databases.address import is_address
-from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, check_formats, named_database, read_table
+from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, named_database, read_table
 from sfumato.table.io.write import write_table
 from sfumato.table.reading.columns import format_key
-from sfumato.table.roles import ColumnGuess, describe_columns
+from sfumato.table.roles import ColumnGuess
+from sfumato.table.understanding import read_understood, understand
 
 DEMO_MARKER = "# Written by sfumato demo"
 DEMO_DATA = "admissions.csv"
@@ -36,7 +36,7 @@ class Described:
     Parameters
     ----------
     table : Table or BinaryTable
-        As it was read, without the guessed roles.
+        As it was read, with the guessed roles.
     guesses : tuple of ColumnGuess
         One for every column, features of a sparse table included.
     text : str
@@ -69,9 +69,8 @@ def describe_data(
     if str(data) == "-":
         problem = "a project names its data by path, and standard input has none"
         raise InputError(problem, path="-", hint="save the data to a file first")
-    table = read_table(data, options=replace(options, mixed_as_text=True))
-    check_formats(options, table.coded_part.schema.names(), str(data))
-    guesses = tuple(released_as_ages(table, describe_columns(table, overrides=roles)))
+    understood = read_understood(data, options, roles)
+    table, guesses = understood.table, understood.guesses
     if table.source is None:
         raise AssertionError
     name, options = _named(data, folder, options)
@@ -151,7 +150,7 @@ def update_project(
     known = {name: column.role for name, column in listed.items() if name in plain.schema}
     if Role.TARGET in given.values():
         known = {name: Role.QUASI_IDENTIFIER if role is Role.TARGET else role for name, role in known.items()}
-    guesses = [g for g in describe_columns(table, overrides=known | given) if g.column.name in plain.schema]
+    guesses = [g for g in understand(table, known | given).guesses if g.column.name in plain.schema]
     is_open = project.default_role is None
     new = tuple(g for g in guesses if g.column.name not in listed and (is_open or g.column.name in given))
     features = set(table.feature_names) if isinstance(table, BinaryTable) else set()
@@ -166,6 +165,7 @@ def update_project(
         roles={g.column.name: g.column.role for g in new} | given,
         kinds={g.column.name: g.column.kind for g in new},
         formats={g.column.name: _format_of(g.column) for g in new},
+        preparations={g.column.name: g.prepare for g in new if g.prepare},
         reasons={g.column.name: f"{g.reason}{_doubt(g.column)}" for g in new},
         gone=dict.fromkeys(gone, "no longer in the data"),
         data_sha256=None if table.source is None else table.source.sha256,
@@ -269,7 +269,7 @@ def write_demo(folder: Path, *, force: bool = False, others: Sequence[str] = ())
     write_table(made, content, "csv")
     write_atomically(folder / DEMO_DATA, content.getvalue(), force=force)
     known = {column.name: column.role for column in made.schema}
-    guessed = describe_columns(read_table(folder / DEMO_DATA))
+    guessed = read_understood(folder / DEMO_DATA).guesses
     wrong = {g.column.name: known[g.column.name] for g in guessed if g.column.role is not known[g.column.name]}
     described = describe_data(folder / DEMO_DATA, folder, roles=wrong)
     text = f"{DEMO_MARKER}; a further demo replaces it\n{described.text}"

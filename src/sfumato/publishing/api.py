@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sfumato.errors import InvalidParameterError
-from sfumato.manifest import AnyTable
 from sfumato.mechanisms.base import Mechanism, Release, name_of
 from sfumato.mechanisms.baselines.features import described_publicly
 from sfumato.mechanisms.registry import build_mechanism, is_differentially_private
@@ -18,10 +18,10 @@ from sfumato.publishing.reaudit import read_original
 from sfumato.schema import Role, as_roles
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
-from sfumato.table.io.read import ReadOptions, read_table
-from sfumato.table.preparing.declared import preparations_of
-from sfumato.table.preparing.prepared import prepared
-from sfumato.table.roles import ColumnGuess, with_confirmed, with_guessed_roles
+from sfumato.table.io.read import ReadOptions
+from sfumato.table.preparing.declared import Preparation, preparations_of
+from sfumato.table.roles import NO_TARGET_GIVEN, with_confirmed
+from sfumato.table.understanding import Understood, read_understood
 
 
 def release(
@@ -43,9 +43,10 @@ def release(
 ) -> Release:
     """Make a release of a table and have it audited against the original; nothing is written.
 
-    The roles of columns that are not given are guessed as ``sfumato init`` does. ``guesses`` of the result says which,
-    and why; look at them before anything is published. For differential privacy nothing is guessed from the rows: the
-    target and the quasi-identifiers must be given, and no other column is released.
+    The roles of columns that are not given are guessed as ``sfumato init`` does, but never a target: without one the
+    release serves none, and a column that looks like one is warned about. Dates of birth become ages. ``guesses`` of
+    the result says what was guessed, and why; look at it before anything is published. For differential privacy nothing
+    is guessed from the rows: the target and the quasi-identifiers must be given, and no other column is released.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def release(
         An object such as ``sfumato.Mondrian(k=5)``, or a name such as ``"mondrian"``; by default
         ``"auto"``, as on the command line: strict k-anonymity, and l-diversity of sensitive columns.
     target : str, optional
-        Column that recipients predict.
+        Column that recipients predict. It is never guessed; a mechanism that needs one refuses to go without.
     roles : mapping of str to Role or str, optional
         Roles that are known, such as ``{"age": "quasi-identifier", "diagnosis": "sensitive"}``.
     k : int, optional
@@ -127,9 +128,9 @@ def release(
     if is_differentially_private(built) and not isinstance(data, Table | BinaryTable):
         made = make_release(described_publicly(data, ReadOptions(), given), built, progress=progress)
         return made.with_order_kept() if keep_order else made
-    table, description = _described(data, given)
-    table = prepared(with_confirmed(table, confirmed), asked)
-    made = replace(make_release(table, built, progress=progress), description=description)
+    understood = _understood(data, given, asked, confirmed)
+    original = understood.prepared()
+    made = replace(make_release(original, built, progress=progress), description=understood.guesses)
     made = made.with_formulas_escaped() if escape_formulas else made
     return made.with_order_kept() if keep_order else made
 
@@ -158,11 +159,23 @@ def _given_roles(target: str | None, roles: Mapping[str, Role | str] | None) -> 
     return {**given, target: Role.TARGET}
 
 
-def _described(data: Any, given: dict[str, Role]) -> tuple[AnyTable, tuple[ColumnGuess, ...]]:
-    """Read what is no table yet, with guessed roles; change the given roles of what is one."""
+def _understood(
+    data: Any, given: dict[str, Role], asked: tuple[Preparation, ...], confirmed: Sequence[str]
+) -> Understood:
+    """Read what is no table yet, with guessed roles but for a target; change the given roles of what is one."""
     if isinstance(data, Table | BinaryTable):
         plain = data.coded_part
-        described = plain.with_schema(given) if given else plain
-        return data.with_coded_part(described), ()
-    table, guesses = with_guessed_roles(read_table(data, options=ReadOptions(mixed_as_text=True)), given)
-    return table, tuple(guesses)
+        described = data.with_coded_part(plain.with_schema(given) if given else plain)
+        return Understood(with_confirmed(described, confirmed), (), asked)
+    found = read_understood(data, roles=given, preparations=asked, confirmed=confirmed, guess_target=False)
+    schema = found.table.coded_part.schema
+    passed_over = [guess for guess in found.guessed if guess.reason.startswith(NO_TARGET_GIVEN)]
+    for guess in passed_over:
+        name = guess.column.name
+        message = (
+            f"no target was given, so the release serves none; '{name}' looks like one and is released as "
+            f"{guess.column.role}: name it with target='{name}', or give it a role"
+        )
+        warnings.warn(message, UserWarning, stacklevel=3)
+    # features of a sparse table have no role to guess
+    return replace(found, guesses=tuple(guess for guess in found.guesses if guess.column.name in schema))

@@ -7,7 +7,7 @@ next. It follows from the years of the dates in the table, and not from a single
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -44,9 +44,17 @@ def days_of_ages(table: Table | BinaryTable, guesses: Iterable[ColumnGuess]) -> 
     return found
 
 
-def released_as_ages(table: Table | BinaryTable, guesses: Sequence[ColumnGuess]) -> list[ColumnGuess]:
-    """Guess dates of birth to be quasi-identifiers that are prepared: turned into ages at the day of the table."""
-    days = days_of_ages(table, guesses)
+def released_as_ages(
+    table: Table | BinaryTable, guesses: Sequence[ColumnGuess], own: Mapping[str, date | None] | None = None
+) -> list[ColumnGuess]:
+    """Guess dates of birth to be quasi-identifiers that are prepared: turned into ages at the day of the table.
+
+    ``own`` are days that somebody gave for some columns, ``None`` for columns that are to be prepared in another way
+    and stay what they are guessed to be.
+    """
+    given = own or {}
+    found = {name: given.get(name, day) for name, day in days_of_ages(table, guesses).items()}
+    days = {name: day for name, day in found.items() if day is not None}
     return [_as_age(guess, days[guess.column.name]) if guess.column.name in days else guess for guess in guesses]
 
 

@@ -169,6 +169,20 @@ def with_guessed_roles(
     return redescribed(table, [guess.column for guess in guesses]), guesses
 
 
+def without_guessed_target(table: AnyTable, guesses: Iterable[ColumnGuess]) -> list[ColumnGuess]:
+    """Take a column that was guessed to be the target for what it would be if it were none."""
+    plain = table.coded_part
+    return [
+        replace(_other(_Seen.of(guess.column, plain[guess.column.name])), reason=f"{NO_TARGET_GIVEN}; {guess.reason}")
+        if guess.column.role is Role.TARGET and not guess.is_given
+        else guess
+        for guess in guesses
+    ]
+
+
+NO_TARGET_GIVEN = "not taken as the target, since none was given"
+
+
 def redescribed(table: AnyTable, columns: Iterable[Column]) -> AnyTable:
     """Describe the columns of a table again; of a binary table those apart from its features."""
     plain = table.coded_part

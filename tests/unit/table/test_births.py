@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sfumato
 from sfumato.cli.main import run
 from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import load_project
@@ -117,21 +118,32 @@ def test_init_writes_an_age_that_a_release_takes_and_an_edit_takes_away(tmp_path
     assert project.preparations == load_project("sfumato.toml").preparations == ()
 
 
-def test_a_release_without_a_project_says_what_to_type_and_that_works(tmp_path, monkeypatch, capsys):
+def test_a_release_without_a_project_takes_the_age_that_init_writes(tmp_path, monkeypatch, capsys):
+    """In memory, out of core and in Python; options leave it out, or take the age on another day."""
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
+    assert run(["init", "people.csv"]) == 0
+    assert run(["release", "--quick", "-o", "project.csv"]) == 0
+    capsys.readouterr()
+    release = ["release", "people.csv", "--target", "ill", "--quick", "-o"]
 
-    assert run(["release", "people.csv", "--target", "ill", "--quick", "-o", "one.csv"]) == 0
-    typed = "--prepare born=age_at:1997-01-01 --quasi-identifiers born"
-    assert typed in capsys.readouterr().err
-    assert (tmp_path / "one.csv").read_text().startswith("sex,ill\n")
+    assert run([*release, "one.csv"]) == 0
+    said = "'born' holds dates of birth and is released as the age on 1997-01-01"
+    assert said in capsys.readouterr().err
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "project.csv").read_bytes()
 
-    assert (
-        run(["release", "people.csv", "--target", "ill", "-m", "global-recoding", "--memory", "1GB", "-o", "big.csv"])
-        == 0
-    )
-    assert typed in capsys.readouterr().err
+    made = sfumato.release("people.csv", target="ill")
+    sfumato.publish(made, "python.csv", original="people.csv")
+    assert (tmp_path / "python.csv").read_bytes() == (tmp_path / "project.csv").read_bytes()
 
-    assert run(["release", "people.csv", "--target", "ill", "--quick", "-o", "two.csv", *typed.split()]) == 0
-    assert "left out" not in capsys.readouterr().err
-    assert (tmp_path / "two.csv").read_text().startswith("born,sex,ill\n")
+    assert run(["release", "-m", "global-recoding", "-o", "in-memory.csv"]) == 0
+    capsys.readouterr()
+    assert run([*release, "big.csv", "-m", "global-recoding", "--memory", "1GB"]) == 0
+    assert said in capsys.readouterr().err
+    assert (tmp_path / "big.csv").read_bytes() == (tmp_path / "in-memory.csv").read_bytes()
+
+    assert run([*release, "without.csv", "--identifiers", "born"]) == 0
+    assert (tmp_path / "without.csv").read_text().startswith("sex,ill\n")
+    assert run([*release, "other.csv", "--prepare", "born=age_at:2001-01-01"]) == 0
+    assert "'born' is turned into the age in whole years on 2001-01-01" in capsys.readouterr().err
+    assert (tmp_path / "other.csv").read_text().startswith("born,sex,ill\n")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options.tables import confirmed_columns, given_roles, progress_bar, read_options, read_with_roles
+from sfumato.cli.options.tables import confirmed_columns, given_roles, progress_bar, read_options
 from sfumato.schema import PROJECT_NAME
 
 if TYPE_CHECKING:
@@ -69,22 +69,24 @@ def _of_project(settings: dict[str, Any]) -> tuple[str, Mechanism, AnyTable]:
 
 def _of_flags(data: str, settings: dict[str, Any]) -> tuple[str, Mechanism, AnyTable]:
     from sfumato.cli.making.release import merged_parameters
-    from sfumato.cli.speaking.summary import show_guesses, show_repeating
+    from sfumato.cli.speaking.summary import show_ages, show_guesses, show_repeating
     from sfumato.mechanisms.baselines.features import described_publicly
     from sfumato.mechanisms.registry import build_mechanism, mechanism_info
     from sfumato.project.file import DEFAULT_MECHANISM
     from sfumato.table.persons import identifiers_of
-    from sfumato.table.roles import with_confirmed
+    from sfumato.table.understanding import read_understood
 
     options, roles, confirmed = read_options(settings), given_roles(settings), confirmed_columns(settings)
     name = settings["mechanism"] or DEFAULT_MECHANISM
     mechanism = build_mechanism(name, merged_parameters(name, {}, settings))
     if mechanism_info(name).is_differentially_private:
         return name, mechanism, described_publicly(data, options, roles)
-    table, guesses = read_with_roles(data, options, roles)
-    show_guesses(guesses)
+    understood = read_understood(data, options, roles, confirmed=confirmed)
+    table = understood.prepared()
+    show_guesses(understood.guessed)
+    show_ages(understood.guessed)
     show_repeating(identifiers_of(table))
-    return name, mechanism, with_confirmed(table, confirmed)
+    return name, mechanism, table
 
 
 def show_attacks(

@@ -20,7 +20,6 @@ from sfumato.cli.options.tables import (
     given_roles,
     person_rows_option,
     read_options,
-    read_with_roles,
     reading_options,
     role_options,
 )
@@ -120,13 +119,14 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
         raise InvalidParameterError("DATA and --project", "got both", allowed="given one at a time")
     if data:
         check_data_there(data)
-    from sfumato.cli.speaking.summary import show_guesses, show_notes, show_persons, show_readings
+    from sfumato.cli.speaking.summary import show_ages, show_guesses, show_notes, show_persons, show_readings
     from sfumato.evaluation.requested_guarantees import AskedGuarantee
 
     asked = [AskedGuarantee.parse(text) for text in settings["guarantees"]]
     _check_outputs(settings)
     order = _from_flags(data, settings) if data else _from_project(Path(project or PROJECT_NAME), settings)
     show_guesses(order.guesses)
+    show_ages(order.guesses)
     show_readings(order.table.coded_part.schema)
     show_persons(order.table)
     done = order.table.coded_part.prepared
@@ -147,14 +147,12 @@ def command(data: str | None, project: str | None, dry_run: bool, as_json: bool,
 
 def _from_flags(data: str, settings: dict[str, Any]) -> Order:
     from sfumato.table.preparing.keyed import PreparationKeys
-    from sfumato.table.preparing.prepared import prepared
-    from sfumato.table.roles import with_confirmed
+    from sfumato.table.understanding import read_understood
 
     options, roles, confirmed = read_options(settings), given_roles(settings), confirmed_columns(settings)
     asked = preparations_in(settings)
-    table, guesses = read_with_roles(data, options, roles)
-    table = prepared(with_confirmed(table, confirmed), asked, PreparationKeys.of_comparison(has_project=False))
-    return Order(table, guesses=tuple(guesses))
+    understood = read_understood(data, options, roles, preparations=asked, confirmed=confirmed)
+    return Order(understood.prepared(PreparationKeys.of_comparison(has_project=False)), guesses=understood.guessed)
 
 
 def _from_project(path: Path, settings: dict[str, Any]) -> Order:

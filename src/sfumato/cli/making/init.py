@@ -88,7 +88,7 @@ def command(
         problem = "Missing argument 'DATA'."
         raise click.UsageError(problem)
     check_data_there(data)
-    from sfumato.cli.speaking.summary import show_readings
+    from sfumato.cli.speaking.summary import show_ages, show_readings
     from sfumato.cli.speaking.understood import is_shown, show_first_rows, show_not_understood
     from sfumato.project.describe import describe_data, describe_to_project
     from sfumato.schema import Schema
@@ -106,7 +106,7 @@ def command(
     show_readings(Schema.of(guess.column for guess in described.guesses))
     show_not_understood(described, data, options)
     _say_repeating(described)
-    _say_ages(described, output)
+    show_ages(described.guesses, "the project file" if output == "-" else output)
     if output != "-":
         named = shlex.join(["sfumato", "release", "--project", output])
         run = " 'sfumato release'" if output == PROJECT_NAME else f": {named}"
@@ -156,19 +156,6 @@ def _update(
     click.echo(f"{done} {Path(output)}: all other roles are unchanged", err=True)
     if updated.project.default_role is None:
         _say_lacking(listed, output)
-
-
-def _say_ages(described: Described, output: str) -> None:
-    """Say which dates of birth are released as ages, and how to have them left out."""
-    from sfumato.cli.speaking.summary import show_notes
-
-    for guess in described.guesses:
-        if guess.prepare:
-            words = (
-                f"'{guess.column.name}' holds dates of birth and is released as the age on {guess.prepare['age_at']}"
-            )
-            where = "the project file" if output == "-" else output
-            show_notes([f'{words}: change prepare in {where}, or write role = "identifier" there without prepare'])
 
 
 def _say_repeating(described: Described) -> None:

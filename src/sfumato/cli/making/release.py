@@ -26,7 +26,6 @@ from sfumato.cli.options.tables import (
     person_rows_option,
     progress_bar,
     read_options,
-    read_with_roles,
     reading_options,
     role_options,
 )
@@ -229,8 +228,8 @@ def command(
     if data and settings["mechanism"] is None:  # another may refuse what is public before it looks at any file
         check_data_there(data)
     from sfumato.cli.speaking.summary import (
+        show_ages,
         show_guesses,
-        show_left_out_births,
         show_lines,
         show_notes,
         show_persons,
@@ -256,7 +255,7 @@ def command(
         release, original = order.make(target is not None, progress)
     show_guesses(order.guesses)
     if not release.manifest.is_differentially_private:  # what is said then must not depend on a look at the rows
-        show_left_out_births(original, order.guesses)
+        show_ages(order.guesses)
         show_readings(original.coded_part.schema)
         show_persons(original)
         say_left_out(original)
@@ -398,21 +397,20 @@ def _from_flags(data: str, settings: dict[str, Any], population_table: str | Non
     from sfumato.mechanisms.registry import build_mechanism, mechanism_info
     from sfumato.project.file import DEFAULT_MECHANISM
     from sfumato.publishing.publish import make_release, propose_release, refuse_preparation
-    from sfumato.table.preparing.prepared import prepared
-    from sfumato.table.roles import with_confirmed
+    from sfumato.table.understanding import read_understood
 
     options, roles, confirmed = read_options(settings), given_roles(settings), confirmed_columns(settings)
     asked = preparations_in(settings)
     name = settings["mechanism"] or DEFAULT_MECHANISM
     _check_takes_population(name, population_table)
-    guesses: list[ColumnGuess] = []
+    guesses: tuple[ColumnGuess, ...] = ()
     if mechanism_info(name).is_differentially_private:
         if asked:
             refuse_preparation(name)
         table = described_publicly(data, options, roles)
     else:
-        table, guesses = read_with_roles(data, options, roles)
-        table = prepared(with_confirmed(table, confirmed), asked)
+        understood = read_understood(data, options, roles, preparations=asked, confirmed=confirmed)
+        table, guesses = understood.prepared(), understood.guessed
     built = build_mechanism(name, merged_parameters(name, {}, settings))
     built = built.with_cells(settings["cells"], settings["max_copies"])
     mechanism = _with_population(built, population_table, options)
@@ -423,7 +421,7 @@ def _from_flags(data: str, settings: dict[str, Any], population_table: str | Non
         made = made.with_order_kept() if settings["keep_order"] else made
         return made.with_formulas_escaped() if settings["escape_formulas"] else made, table
 
-    return Order(name, mechanism, output, table.source, make, tuple(guesses))
+    return Order(name, mechanism, output, table.source, make, guesses)
 
 
 def _check_takes_population(name: str, population_table: str | None) -> None:

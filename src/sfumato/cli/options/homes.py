@@ -366,8 +366,8 @@ def release_away(
     """Make a release of a table that is not in memory, audit it and write it."""
     from sfumato.cli.making.release import formula_warnings, order_warnings, said_of, say_not_used
     from sfumato.cli.speaking.summary import (
+        show_ages,
         show_guesses,
-        show_left_out_births,
         show_notes,
         show_readings,
         show_ready_hierarchies,
@@ -402,7 +402,7 @@ def release_away(
     with home.opened("reading") as (rows, progress):
         original, guesses = _opened(rows, order, home.memory)
         show_guesses(guesses)
-        show_left_out_births(original.outline, guesses)
+        show_ages(guesses)
         show_readings(original.schema)
         _say_of_persons(original, home.memory)
         proposal = propose(original, order.mechanism, home.memory, progress=progress)
@@ -449,18 +449,21 @@ def _order(data: str | None, project_path: Path, settings: dict[str, Any]) -> Or
     return Order(data, mechanism, output, options, roles, confirmed=confirmed, preparations=preparations_in(settings))
 
 
-def _opened(rows: Rows, order: Order, memory: Memory) -> tuple[OutlinedTable, list[ColumnGuess]]:
+def _opened(rows: Rows, order: Order, memory: Memory) -> tuple[OutlinedTable, Sequence[ColumnGuess]]:
     """Open a table as a project describes it, or with the roles that are given and the others guessed."""
     from sfumato.rows.persons import one_row_each
     from sfumato.table.preparing.prepared import prepared_rows
+    from sfumato.table.understanding import understand
 
     if order.project is not None:
         return prepared_rows(opened_project(rows, order.project), order.project.preparations), []
-    opened, guesses = _guessed(rows, order.path, order.options, order.roles)
+    opened = _seen(rows, order.path, order.options, order.roles)
+    understood = understand(opened.outline, order.roles, preparations=order.preparations)
+    opened = _described_as(opened, understood.table)
     rule = order.options.one_row_per_person
     opened = opened if rule is None else one_row_each(opened, rule, memory.n_bytes)
     described = opened.with_schema(opened.schema.with_confirmed(order.confirmed))
-    return prepared_rows(described, order.preparations), guesses
+    return prepared_rows(described, understood.preparations), understood.guessed
 
 
 def _say_of_persons(original: OutlinedTable, memory: Memory) -> None:
@@ -479,10 +482,8 @@ def opened_project(rows: Rows, project: Project) -> OutlinedTable:
     return project.opened_by(lambda schema: rows.open(project.data, schema, project.options))
 
 
-def _guessed(
-    rows: Rows, path: str, options: ReadOptions, roles: dict[str, Role], *, quasi_identifiers_as_given: bool = False
-) -> tuple[OutlinedTable, list[ColumnGuess]]:
-    """Open a table and give its columns the roles that are given, and the others guessed ones."""
+def _seen(rows: Rows, path: str, options: ReadOptions, roles: dict[str, Role]) -> OutlinedTable:
+    """Open a table that nobody has described; refuses one with a column of which nothing can be guessed."""
     from sfumato.errors import SchemaError
     from sfumato.table.io.read import check_formats
 
@@ -493,8 +494,7 @@ def _guessed(
             problem = "has too many distinct values to guess its role"
             hint = "give it one: --identifiers if it names people, --other to publish it unchanged"
             raise SchemaError(problem, column=name, hint=hint)
-    described, guesses = apply_roles(opened.outline, roles, quasi_identifiers_as_given=quasi_identifiers_as_given)
-    return _described_as(opened, described), guesses
+    return opened
 
 
 def _described_as(opened: OutlinedTable, described: AnyTable) -> OutlinedTable:
@@ -544,7 +544,9 @@ def profile_away(path: str, options: ReadOptions, roles: dict[str, Role], home: 
 
     home.check_table(path, options, roles)
     with home.opened("reading") as (rows, _):
-        table, guesses = _guessed(rows, path, options, roles, quasi_identifiers_as_given=True)
+        table = _seen(rows, path, options, roles)
+        described, guesses = apply_roles(table.outline, roles, quasi_identifiers_as_given=True)
+        table = _described_as(table, described)
         profile = rows.profile(table)
         identifiers = [] if as_json else identifiers_away(table, home.memory.n_bytes)
         notes = [] if as_json else person_notes_away(table)

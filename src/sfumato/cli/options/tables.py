@@ -234,18 +234,6 @@ def _listed(text: str) -> list[str]:
     return next(csv.reader([text], skipinitialspace=True), [])
 
 
-def read_with_roles(data: str, options: ReadOptions, roles: dict[str, Role]) -> tuple[AnyTable, list[ColumnGuess]]:
-    """Read a table, give its columns the named and else guessed roles, and keep one row of each person if asked to."""
-    from sfumato.table.io.read import check_formats, read_table
-    from sfumato.table.persons import one_row_per_person
-
-    seen = read_table(data, options=replace(options, mixed_as_text=True))
-    check_formats(options, seen.coded_part.schema.names(), data)
-    table, guesses = apply_roles(seen, roles)
-    rule = options.one_row_per_person
-    return (table if rule is None else one_row_per_person(table, rule)), guesses
-
-
 def apply_roles(
     table: AnyTable, roles: dict[str, Role], *, quasi_identifiers_as_given: bool = False
 ) -> tuple[AnyTable, list[ColumnGuess]]:

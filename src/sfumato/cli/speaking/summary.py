@@ -26,6 +26,7 @@ from sfumato.errors import CONFIRMED_EXCEPT, AuditFailedError, on_one_line
 from sfumato.report.guarantee_texts import guarantee_in_words
 from sfumato.report.in_short import lines_of
 from sfumato.report.not_covered import not_promised
+from sfumato.schema import Role
 
 if TYPE_CHECKING:
     from sfumato.audit.verify import AuditReport
@@ -42,12 +43,17 @@ CELL_WIDTH = 32
 
 
 def show_guesses(guesses: Sequence[ColumnGuess]) -> None:
-    """Say which roles were guessed and why, or only how many when there are many."""
+    """Say which roles were guessed and why, or only how many when there are many; which target was taken, always."""
     if len(guesses) > GUESSES_SHOWN:
         click.echo(f"guessed the roles of {len(guesses):,} columns; 'sfumato init' writes them down", err=True)
-        return
+    else:
+        for guess in guesses:
+            click.echo(on_one_line(f"guessed '{guess.column.name}' = {guess.column.role}: {guess.reason}"), err=True)
     for guess in guesses:
-        click.echo(on_one_line(f"guessed '{guess.column.name}' = {guess.column.role}: {guess.reason}"), err=True)
+        if guess.column.role is Role.TARGET:
+            why = guess.reason.removesuffix(f" → {Role.TARGET}")
+            said = f"took '{guess.column.name}' as the target ({why}); if it is not, name another with --target"
+            show_notes([said])
 
 
 @contextmanager
@@ -98,17 +104,18 @@ def show_ready_hierarchies(mechanism: Mechanism) -> None:
         show_notes([f"{words}; change it with --hierarchy '{name}=FILE'"])
 
 
-def show_left_out_births(table: AnyTable, guesses: Sequence[ColumnGuess]) -> None:
-    """Say what to type to release ages instead of leaving dates of birth out."""
-    from sfumato.table.births import days_of_ages
-
-    for name, day in days_of_ages(table, guesses).items():
-        prepare, listed = (
-            shlex.quote(f"{name}=age_at:{day.isoformat()}"),
-            shlex.quote(f'"{name}"' if "," in name else name),
-        )
-        typed = f"--prepare {prepare} --quasi-identifiers {listed}"
-        show_notes([f"'{name}' holds dates of birth and is left out; to release the age on a day instead: {typed}"])
+def show_ages(guesses: Iterable[ColumnGuess], where: str | None = None) -> None:
+    """Say which dates of birth are released as ages, and how to have it otherwise: in a project file, or by options."""
+    for guess in guesses:
+        if not guess.prepare:
+            continue
+        name, day = guess.column.name, guess.prepare["age_at"]
+        listed = shlex.quote(f'"{name}"' if "," in name else name)
+        other_day = shlex.quote(f"{name}=age_at:DAY")
+        remedy = f"--prepare {other_day} takes another day, --identifiers {listed} leaves it out"
+        if where is not None:
+            remedy = f'change prepare in {where}, or write role = "identifier" there without prepare'
+        show_notes([f"'{name}' holds dates of birth and is released as the age on {day}: {remedy}"])
 
 
 def show_readings(schema: Schema) -> None:

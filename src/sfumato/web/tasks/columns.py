@@ -14,7 +14,7 @@ from sfumato.project.file import Project, load_project
 from sfumato.schema import AS_TEXT, Column, Kind, Reading, Role
 from sfumato.table.preparing.declared import Preparation, check_fits
 from sfumato.table.reading.columns import format_key, format_named
-from sfumato.table.roles import describe_columns
+from sfumato.table.understanding import understand
 from sfumato.web.tasks.facts import facts_beside
 from sfumato.web.tasks.goal_levels import number_or_text
 
@@ -156,7 +156,8 @@ def _changed(project: Project, name: str, changes: ProjectChanges) -> dict[str, 
     table = wanted.read_unprepared()
     made = wanted.prepared(table)
     edit_project(project.path, changes)
-    return {"facts": facts_beside(table, made, [one for one in describe_columns(table) if one.column.name == name])[0]}
+    guesses = [one for one in understand(table).guesses if one.column.name == name]
+    return {"facts": facts_beside(table, made, guesses)[0]}
 
 
 def confirm(folder: Path, tell: Tell, *, project: str, name: str, kind: str, confirmed: bool) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from sfumato.schema import DEFAULT_MISSING_TOKENS, PROJECT_NAME
 from sfumato.table.binary import BinaryTable
 from sfumato.table.io.bytes import open_stored
 from sfumato.table.io.read import ReadOptions
-from sfumato.table.roles import ColumnGuess, describe_columns
+from sfumato.table.roles import ColumnGuess
+from sfumato.table.understanding import understand
 from sfumato.web.inputs import DATA, Input, note
 from sfumato.web.project_files import DEFAULT_OUTPUT, beside, is_same_file
 from sfumato.web.tasks.facts import facts_beside
@@ -91,7 +92,7 @@ def _open_project(tell: Tell, project: Project, data: str | None, reading: Mappi
     tell.progress(0, _N_STEPS, f"reading {project.data_path.name}")
     noted = note(DATA, project.data_path)
     table = project.read_unprepared()
-    return _opened(tell, project.path, noted, table, describe_columns(table), _prepared(project, table))
+    return _opened(tell, project.path, noted, table, understand(table).guesses, _prepared(project, table))
 
 
 def _prepared(project: Project, table: AnyTable) -> AnyTable | None:
