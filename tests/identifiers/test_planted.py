@@ -142,6 +142,7 @@ def test_a_target_that_would_be_withheld_ends_with_the_reason(release: Release, 
 # The corpus and its judge.
 
 
+@pytest.mark.slow
 def test_there_are_920_runs_of_600_rows_and_all_are_different() -> None:
     runs = list(planted.runs())
 
@@ -151,6 +152,7 @@ def test_there_are_920_runs_of_600_rows_and_all_are_different() -> None:
     assert set(planted.LANGUAGES) | set(planted.HELD_OUT) == set(words.LANGUAGES)
 
 
+@pytest.mark.slow
 def test_every_run_holds_what_its_placement_says() -> None:
     """The judge finds the identifiers of the original, as many cells as the placement has."""
     expected = {"own column": 600, "30 % among phrases": 180, "2 % of the cells": 12, "in sentences": 210}
@@ -164,6 +166,7 @@ def test_every_run_holds_what_its_placement_says() -> None:
     assert set(counts["repeated among codes"]) <= {240, 241, 242}
 
 
+@pytest.mark.slow
 def test_the_judge_finds_nothing_in_the_columns_around() -> None:
     """A release without the column is no leak: no ordinary cell or header holds an identifier by chance."""
     for run in planted.sample((*planted.LANGUAGES, *planted.HELD_OUT)):
