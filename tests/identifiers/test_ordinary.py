@@ -135,6 +135,7 @@ def test_measurements_of_scikit_learn_are_not_withheld(name: str) -> None:
     assert [(g.column.name, g.reason) for g in guesses if g.column.role in WITHHELD] == []
 
 
+@pytest.mark.slow
 def test_every_language_has_its_ordinary_columns() -> None:
     columns = list(ordinary.columns())
     counts = {language: sum(c.language == language for c in columns) for language in words.LANGUAGES}
