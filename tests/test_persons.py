@@ -438,7 +438,7 @@ def test_identifiers_that_repeat_are_asked_about_unless_a_number_of_people_does_
     assert repeating_identifiers([visit, name]) == [name]
     assert repeating_identifiers([patient, name]) == []
     assert repeating_identifiers([visit, often]) == [often]
-    assert "40 values in 100 rows. Guarantees count rows, not people" in often.in_words()
+    assert "40 values in 100 rows. k and all other guarantees count rows, not people" in often.in_words()
 
 
 # Folds.

@@ -414,11 +414,15 @@ def _texts_of(table: Table, column: Column) -> Iterable[str]:
 
 
 def describe_column(column: Column) -> dict[str, Any]:
-    """Name, role and kind; a declared domain too, which is the order of an ordered column, and the unit of numbers."""
+    """Name, role and kind; a declared domain too, which is the order of an ordered column, and the unit of numbers.
+
+    A column that somebody has confirmed says so.
+    """
     described: dict[str, Any] = {"name": column.name, "role": str(column.role), "kind": str(column.kind)}
     described |= {"domain": list(column.domain)} if column.domain else {}
     described |= {"missing": list(column.missing)} if column.missing is not None else {}
-    return described | ({"unit": column.reading.unit} if column.reading is not None and column.reading.unit else {})
+    described |= {"unit": column.reading.unit} if column.reading is not None and column.reading.unit else {}
+    return described | ({"confirmed": True} if column.confirmed else {})
 
 
 def declared_formats(schema: Schema) -> dict[str, Any]:

@@ -51,7 +51,14 @@ _ROLE, _KIND = word(*map(str, Role)), word(*map(str, Kind))
 _VALUE_LABEL = record({"value": {"oneOf": [NUMBER, TEXT]}, "label": TEXT})
 _COLUMN = record(
     {"name": TEXT, "role": _ROLE, "kind": _KIND},
-    {"domain": _TEXTS, "missing": _TEXTS, "unit": TEXT, "label": TEXT, "value_labels": list_of(_VALUE_LABEL)},
+    {
+        "domain": _TEXTS,
+        "missing": _TEXTS,
+        "unit": TEXT,
+        "confirmed": TRUTH,
+        "label": TEXT,
+        "value_labels": list_of(_VALUE_LABEL),
+    },
 )
 _NEW_ROLES = (Role.SENSITIVE_QUASI_IDENTIFIER, Role.WEIGHT)
 _ROLE_OF_2 = word(*(str(role) for role in Role if role not in _NEW_ROLES))

@@ -138,7 +138,7 @@ class Column:
     missing : tuple of str or None
         Texts that stand for "missing" in this column; ``None`` takes the table's.
     confirmed : bool
-        Whether somebody has decided that the column may be released although it is nearly a key.
+        Whether somebody has decided that the column may be released although its values look as if they named people.
     is_order_recognised : bool
         Whether the domain was found in the values (:mod:`sfumato.table.orders`) and not declared. A manifest then lists
         the values of released rows only.
@@ -304,7 +304,7 @@ class Schema:
         return Schema.of((replace(c, role=given.get(c.name, c.role)) for c in self), self.missing)
 
     def with_confirmed(self, names: Iterable[str]) -> Schema:
-        """Say of some columns that somebody has decided to release them although they are nearly keys.
+        """Say of some columns that somebody has decided to release them although they look as if they named people.
 
         Examples
         --------

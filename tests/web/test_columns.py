@@ -305,9 +305,9 @@ def test_an_identifier_that_repeats_is_asked_about(browser):
 
 def test_a_column_that_is_nearly_a_key_is_confirmed_by_a_tick(browser):
     """It is asked about while it would be released; the decision stands in the project file and can be taken back."""
-    asked = "A release is refused until you decide about a column that is nearly a key: patient_id"
+    asked = "A release is refused until you decide about a column that may name people: patient_id"
     assert asked not in browser.get("/columns").shown
-    assert "nearly a key" not in browser.get("/columns/1").shown
+    assert "may name people" not in browser.get("/columns/1").shown
     browser.post("/columns/roles", {"only": "1", "role-1": "other"})
     assert asked in browser.get("/columns").shown
     assert "A release is refused until you decide." in browser.get("/columns/1").shown

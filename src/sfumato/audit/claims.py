@@ -38,6 +38,7 @@ class ClaimedColumn:
     value_labels: tuple[tuple[float | str, str], ...] = ()
     """Labels that a file of a statistics package holds of the column and of its codes."""
     unit: str | None = None
+    is_confirmed: bool = False
     """What the original has next to every number of the column."""
 
 
@@ -461,7 +462,9 @@ def _column(entry: _Entry) -> ClaimedColumn:
     values = tuple((own.number_or_text("value"), own.text("label")) for own in labelled)
     unit = entry.text("unit") if entry.data.get("unit") is not None else None
     described = _domain(entry), _own_missing(entry), label, values, unit
-    return ClaimedColumn(entry.text("name"), Role(role), Kind(kind), *described)
+    return ClaimedColumn(
+        entry.text("name"), Role(role), Kind(kind), *described, is_confirmed=entry.data.get("confirmed") is True
+    )
 
 
 def _own_missing(entry: _Entry) -> tuple[str, ...] | None:

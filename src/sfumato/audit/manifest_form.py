@@ -232,7 +232,7 @@ _COLUMN_OF_2 = {
     "missing?": ["text"],
 }
 _LABELS = {"label?": "text", "value_labels?": [{"value": ("number", "text"), "label": "text"}]}
-_COLUMN = {**_COLUMN_OF_2, "role": "role", "unit?": "text", **_LABELS}
+_COLUMN = {**_COLUMN_OF_2, "role": "role", "unit?": "text", "confirmed?": "truth", **_LABELS}
 _PACKAGES = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp pyreadstat"
 
 

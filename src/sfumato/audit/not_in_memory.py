@@ -33,6 +33,8 @@ from sfumato.audit.original.preparation import prepared_again
 from sfumato.audit.original.release_vs_original import PENALTY, Beside
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.reading.columns import Columns, Declared
+from sfumato.audit.reading.identifiers import NAME as IDENTIFIERS
+from sfumato.audit.reading.identifiers import check_identifiers
 from sfumato.audit.reading.row_order import is_sorted
 from sfumato.audit.reading.spelling import NAME as SPELLING
 from sfumato.audit.reading.spelling import SPELLED, check_spelling
@@ -183,6 +185,7 @@ def audit_rows(
         key=key,
         check_audited_values=True,
     )
+    found = _with_identifiers(found, reader, released, claims)
     if not set(apart) <= set(names):
         found = _with_least_different(found, claims, reader, released)
     unique = list(_check_unique_rows(reader, released, claims))
@@ -343,15 +346,27 @@ def _with_anew(
     return AuditReport.of([*kept, *found.unchecked, *checks], levels)
 
 
+def _long_cells(reader: RowReader[AnyRows], released: AnyRows, claims: Claims) -> dict[str, Iterable[pa.Array] | None]:
+    """Cells of the columns whose values are not listed; None where the reader cannot give them."""
+    return {name: reader.long_cells(released, name) for name in claims.names() if is_long(released, name)}
+
+
+def _with_identifiers(found: AuditReport, reader: RowReader[AnyRows], released: AnyRows, claims: Claims) -> AuditReport:
+    """Look for identifiers in all released columns, not only in those that were counted."""
+    cells = _long_cells(reader, released, claims)
+    values = {**values_of(Columns(released.outline)), **{name: own for name, own in cells.items() if own is not None}}
+    every: list[Check | Unchecked] = [*found.checks, *found.unchecked]
+    kept = [one for one in every if one.name != IDENTIFIERS]
+    return AuditReport.of([*kept, *check_identifiers(values, claims)], found.levels)
+
+
 def _check_spelling(
     reader: RowReader[AnyRows], released: AnyRows, original: AnyRows | None, claims: Claims
 ) -> Iterator[Check | Unchecked]:
     """Whether values have one spelling each: listed values, and the cells of columns whose values are not listed."""
     columns = Columns(released.outline)
-    values: dict[str, Iterable[pa.Array]] = {**values_of(columns)}
-    long = [name for name in claims.names() if is_long(released, name)]
-    cells = {name: reader.long_cells(released, name) for name in long}
-    values |= {name: own for name, own in cells.items() if own is not None}
+    cells = _long_cells(reader, released, claims)
+    values = {**values_of(columns), **{name: own for name, own in cells.items() if own is not None}}
     yield from check_spelling(values, claims, None if original is None else types_of(Columns(original.outline)))
     spelled = {column.name for column in claims.columns if column.kind in SPELLED}
     unread = [name for name, own in cells.items() if own is None and name in spelled]

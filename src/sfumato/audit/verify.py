@@ -71,6 +71,7 @@ from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.population_table import GivenPopulation
 from sfumato.audit.reading.columns import AnyTable, Columns, Declared, n_merged_spellings
 from sfumato.audit.reading.formulas import without_apostrophes
+from sfumato.audit.reading.identifiers import check_identifiers
 from sfumato.audit.reading.row_order import check_row_order, is_sorted, kept_as_read
 from sfumato.audit.reading.spelling import check_spelling
 from sfumato.errors import InvalidParameterError, SchemaError
@@ -167,6 +168,7 @@ def audit_release(
     if places is not None:
         released = _put_back(released, places)
         columns = Columns(released)
+    found.extend(check_identifiers(values_of(columns), claims))
     found.extend(check_shape(released, columns, claims))
     found.extend(_check_bucket_rule(columns, claims))
     found.extend(check_prepared(columns, claims))

@@ -298,7 +298,8 @@ def project_text(
         lines.append("# No target column was found, and most mechanisms need one: give a column the role target.")
     for guess in guesses:
         column = guess.column
-        reason = " ".join(f"{guess.reason}{_doubt(column)}".split())
+        remedy = "; if it names nobody, give it another role and confirmed = true" if guess.is_withheld else ""
+        reason = " ".join(f"{guess.reason}{remedy}{_doubt(column)}".split())
         told = f"role = {toml_text(column.role)}, kind = {toml_text(column.kind)}{_format_entry(column)}"
         entry = f"{{ {told}{_prepare_entry(guess)} }}"
         lines.append(f"{toml_text(column.name)} = {entry}  # {reason}")

@@ -258,7 +258,7 @@ class ProjectChanges:
     hierarchies : mapping of str to (str or None)
         By column the hierarchy file, relative to the project file; None takes it away.
     confirmed : mapping of str to bool
-        By column whether it may be released although it is nearly a key.
+        By column whether it may be released although its values look as if they named people.
     mechanism : str or None
         Name of the mechanism.
     parameters : mapping or None

@@ -63,7 +63,7 @@ def release(
     k : int, optional
         Size of the groups, for a mechanism that is given by name.
     confirmed : sequence of str
-        Columns that may be released although they are nearly keys: text that is different in nearly every row.
+        Columns that may be released although their values look as if they named people.
     keep_order : bool
         Leave the rows in the order of ``data`` where they are handed out or written. Two releases of the same table can
         then be joined by the numbers of their rows, and together may single out people whom neither does alone.
@@ -99,7 +99,7 @@ def release(
     ColumnNotFoundError
         If a role is given to a column that does not exist.
     SchemaError
-        If a column that is nearly a key would be released and nobody has confirmed it.
+        If a column that may name people would be released and nobody has confirmed it.
     PrivacyNotAchievableError
         If the mechanism cannot keep its promise on this table.
     AuditFailedError
@@ -128,7 +128,8 @@ def release(
     if is_differentially_private(built) and not isinstance(data, Table | BinaryTable):
         made = make_release(described_publicly(data, ReadOptions(), given), built, progress=progress)
         return made.with_order_kept() if keep_order else made
-    understood = _understood(data, given, asked, confirmed)
+    declared = getattr(built, "hierarchies", None) or ()
+    understood = _understood(data, given, asked, (*confirmed, *declared))
     original = understood.prepared()
     made = replace(make_release(original, built, progress=progress), description=understood.guesses)
     made = made.with_formulas_escaped() if escape_formulas else made

@@ -9,6 +9,9 @@ from sfumato.schema import Role
 from sfumato.table.column_names import BIRTH_DATE_NAMES, PERSON_NAMES, folded_name
 
 
+_MOST_ROWS = 10  # on average: what more rows share is rather a category
+
+
 @dataclass(frozen=True)
 class IdentifierCounts:
     """An identifier, how many different values it has, and in how many rows it is known."""
@@ -19,8 +22,8 @@ class IdentifierCounts:
 
     @property
     def repeats(self) -> bool:
-        """Whether several rows may be about one person."""
-        return 1 < self.n_values < self.n_rows
+        """Whether several rows may be about one person; ten or more only if the name says that it numbers people."""
+        return 1 < self.n_values < self.n_rows and (self.numbers_people or self.n_rows < _MOST_ROWS * self.n_values)
 
     @property
     def numbers_people(self) -> bool:
@@ -30,8 +33,8 @@ class IdentifierCounts:
     def in_words(self) -> str:
         """Say that rows are counted, and what to do if persons are meant."""
         return (
-            f"'{self.name}' repeats: {self.n_values:,} values in {self.n_rows:,} rows. Guarantees count rows, "
-            "not people. If it tells people apart, give it the role person"
+            f"'{self.name}' repeats: {self.n_values:,} values in {self.n_rows:,} rows. k and all other guarantees "
+            "count rows, not people. If it tells people apart, give it the role person"
         )
 
 

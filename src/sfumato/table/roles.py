@@ -56,6 +56,8 @@ class ColumnGuess:
     n_missing : int
     is_given : bool
         Whether the role was given and not guessed.
+    is_withheld : bool
+        Whether the column is left out because of what its cells hold, until somebody confirms it.
     prepare : mapping or None
         How the column should be prepared, as a project file says it.
     """
@@ -65,6 +67,7 @@ class ColumnGuess:
     n_distinct: int
     n_missing: int
     is_given: bool = False
+    is_withheld: bool = False
     prepare: Mapping[str, Any] | None = None
 
 
@@ -191,7 +194,7 @@ def redescribed(table: AnyTable, columns: Iterable[Column]) -> AnyTable:
 
 
 def with_confirmed(table: AnyTable, names: Iterable[str]) -> AnyTable:
-    """Say of some columns that somebody has decided to release them although they are nearly keys."""
+    """Say of some columns that somebody has decided to release them although they look as if they named people."""
     plain = table.coded_part
     return redescribed(table, plain.schema.with_confirmed(names)) if names else table
 
@@ -263,13 +266,13 @@ def _identifier(seen: _Seen) -> ColumnGuess | None:
     if varied and many and key:
         return seen.guess(Role.IDENTIFIER, f"name says {key.group(1)}, {seen.n_distinct:,} values")
     why = why_withheld(seen.column, seen.coded, is_recognised=_is_recognised(seen))
-    return seen.guess(Role.IDENTIFIER, why) if why else None
+    return replace(seen.guess(Role.IDENTIFIER, why), is_withheld=True) if why else None
 
 
 def _person_key(seen: _Seen, table: Table) -> ColumnGuess | None:
     """Leave out whole numbers that may number people: whether they do is asked, see :mod:`sfumato.table.repeating`."""
     why = "" if seen.column.confirmed else may_number_people(table, seen.column)
-    return seen.guess(Role.IDENTIFIER, why) if why else None
+    return replace(seen.guess(Role.IDENTIFIER, why), is_withheld=True) if why else None
 
 
 def _is_recognised(seen: _Seen) -> bool:

@@ -106,7 +106,7 @@ def read_understood(
     """
     seen = read_table(source, options=replace(options, mixed_as_text=True))
     check_formats(options, seen.coded_part.schema.names(), str(source) if isinstance(source, str) else "the table")
+    seen = with_confirmed(seen, tuple(confirmed))
     found = understand(seen, roles, preparations=preparations, guess_target=guess_target)
-    table = with_confirmed(found.table, tuple(confirmed))
     rule = options.one_row_per_person
-    return replace(found, table=table if rule is None else one_row_per_person(table, rule))
+    return found if rule is None else replace(found, table=one_row_per_person(found.table, rule))

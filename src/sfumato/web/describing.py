@@ -73,7 +73,7 @@ class ColumnNow:
 
     @property
     def is_withheld_released(self) -> bool:
-        """Whether the column is nearly a key and has a role with which it would be released."""
+        """Whether the column may name people and has a role with which it would be released."""
         is_replaced = "drop" in self.preparation or "pseudonym" in self.preparation
         return bool(self.withheld) and not is_replaced and shows_values(Role(self.role), Kind(self.kind))
 

@@ -238,6 +238,7 @@ def command(
         show_release,
         show_verdict,
         show_warnings,
+        warn_of_identifiers,
     )
     from sfumato.project.file import DEFAULT_MECHANISM
     from sfumato.publishing.publish import publish
@@ -265,6 +266,7 @@ def command(
     if target is not None:
         published = publish(release, target, original=original, force=force, recorded=recorded)
         release = published.release
+        warn_of_identifiers(published.audit)
     if as_json:
         click.echo(release.manifest.to_json(), nl=False)
     from sfumato.report.in_short import in_short
@@ -409,7 +411,8 @@ def _from_flags(data: str, settings: dict[str, Any], population_table: str | Non
             refuse_preparation(name)
         table = described_publicly(data, options, roles)
     else:
-        understood = read_understood(data, options, roles, preparations=asked, confirmed=confirmed)
+        declared = (*confirmed, *hierarchy_files(settings["hierarchies"]))  # a hierarchy lists the values of a column
+        understood = read_understood(data, options, roles, preparations=asked, confirmed=declared)
         table, guesses = understood.prepared(), understood.guessed
     built = build_mechanism(name, merged_parameters(name, {}, settings))
     built = built.with_cells(settings["cells"], settings["max_copies"])

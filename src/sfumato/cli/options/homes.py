@@ -375,6 +375,7 @@ def release_away(
         show_verdict,
         show_warnings,
         showing_new_key,
+        warn_of_identifiers,
     )
     from sfumato.errors import InvalidParameterError
     from sfumato.publishing.from_project import release_key
@@ -420,6 +421,7 @@ def release_away(
         if target is not None:
             published = publish_large(proposal, target, home.memory, force=force, recorded=recorded, progress=progress)
             release = published.release
+            warn_of_identifiers(published.audit)
     if as_json:
         click.echo(release.manifest.to_json(), nl=False)
     show_release(release)
@@ -458,12 +460,12 @@ def _opened(rows: Rows, order: Order, memory: Memory) -> tuple[OutlinedTable, Se
     if order.project is not None:
         return prepared_rows(opened_project(rows, order.project), order.project.preparations), []
     opened = _seen(rows, order.path, order.options, order.roles)
+    opened = opened.with_schema(opened.schema.with_confirmed(order.confirmed))
     understood = understand(opened.outline, order.roles, preparations=order.preparations)
     opened = _described_as(opened, understood.table)
     rule = order.options.one_row_per_person
     opened = opened if rule is None else one_row_each(opened, rule, memory.n_bytes)
-    described = opened.with_schema(opened.schema.with_confirmed(order.confirmed))
-    return prepared_rows(described, understood.preparations), understood.guessed
+    return prepared_rows(opened, understood.preparations), understood.guessed
 
 
 def _say_of_persons(original: OutlinedTable, memory: Memory) -> None:

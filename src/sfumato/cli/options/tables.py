@@ -89,9 +89,9 @@ confirm_option = click.option(
     "--confirm",
     multiple=True,
     metavar="A,B,…",
-    help="Columns to release although nearly every row has a value of its own: they name nobody.",
+    help="Columns to release although their values look as if they named people: they name nobody.",
 )
-"""For columns that are nearly keys, which are refused until somebody has decided."""
+"""For columns that are withheld until somebody has decided."""
 
 
 def reading_options(function: Function) -> Function:

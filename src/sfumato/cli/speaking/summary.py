@@ -21,6 +21,7 @@ from sfumato.audit.checks import (
     IN_MEMORY,
     PUBLISHERS_WORD,
 )
+from sfumato.audit.reading.identifiers import NAME as IDENTIFIERS
 from sfumato.cli.speaking.on_stderr import warn
 from sfumato.errors import CONFIRMED_EXCEPT, AuditFailedError, on_one_line
 from sfumato.report.guarantee_texts import guarantee_in_words
@@ -43,7 +44,10 @@ CELL_WIDTH = 32
 
 
 def show_guesses(guesses: Sequence[ColumnGuess]) -> None:
-    """Say which roles were guessed and why, or only how many when there are many; which target was taken, always."""
+    """Say which roles were guessed and why, or only how many when there are many.
+
+    Which target was taken is said always, and which columns are withheld, with how to keep them.
+    """
     if len(guesses) > GUESSES_SHOWN:
         click.echo(f"guessed the roles of {len(guesses):,} columns; 'sfumato init' writes them down", err=True)
     else:
@@ -54,6 +58,11 @@ def show_guesses(guesses: Sequence[ColumnGuess]) -> None:
             why = guess.reason.removesuffix(f" → {Role.TARGET}")
             said = f"took '{guess.column.name}' as the target ({why}); if it is not, name another with --target"
             show_notes([said])
+        if guess.is_withheld:
+            name = guess.column.name
+            why = guess.reason.removesuffix(f" → {Role.IDENTIFIER}")
+            typed = shlex.quote(f'"{name}"' if "," in name else name)
+            show_notes([f"withheld '{name}': {why}. If it names nobody, release it with --confirm {typed}"])
 
 
 @contextmanager
@@ -74,7 +83,7 @@ def show_repeating(identifiers: Iterable[IdentifierCounts]) -> None:
     from sfumato.table.repeating import repeating_identifiers
 
     for one in repeating_identifiers(identifiers):
-        click.echo(on_one_line(f"note: {one.in_words()} (--person)"), err=True)
+        click.echo(on_one_line(f"note: {one.in_words()}: --person {shlex.quote(one.name)}"), err=True)
 
 
 def show_persons(table: AnyTable) -> None:
@@ -153,6 +162,13 @@ def show_warnings(warnings: Sequence[str]) -> None:
     """Print in red what should make one stop."""
     for sentence in warnings:
         warn(f"WARNING: {sentence}", fg="red")
+
+
+def warn_of_identifiers(report: AuditReport) -> None:
+    """Print in red, before everything else, that the audit saw what looks like people's names or numbers."""
+    show_warnings(
+        [f"{one.message[0].upper()}{one.message[1:]}." for one in report.unchecked if one.name == IDENTIFIERS]
+    )
 
 
 def show_release(release: Release) -> None:

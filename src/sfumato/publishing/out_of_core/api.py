@@ -65,7 +65,7 @@ def release_large(
     roles : mapping of str to Role or None
         Roles of some columns, in place of those of the schema.
     confirmed : sequence of str
-        Columns that may be released although they are nearly keys: text that is different in nearly every row.
+        Columns that may be released although their values look as if they named people.
     memory : str
         What may be kept at a time, such as ``"800MB"``; a database keeps to its own limit.
     options : ReadOptions

@@ -84,7 +84,7 @@ def propose(
     where = OUT_OF_CORE if isinstance(original, LargeTable) else ON_A_CLUSTER
     way = check_able(mechanism, where)
     check_takes_both_roles(original.schema, mechanism)
-    check_text_columns(original.outline)
+    check_text_columns(original.outline, getattr(mechanism, "hierarchies", None) or ())
     n_persons = n_repeating_persons(original, memory.n_bytes)
     if original.schema.person is not None and n_persons is not None:
         check_counts_persons_away(mechanism, original.schema.person, where)

@@ -61,7 +61,7 @@ def _has_few_rows_each(coded: CodedColumn) -> bool:
     n_present, n_values = coded.n_rows - coded.n_missing, coded.n_distinct - coded.values.null_count
     if n_present < _FEWEST_ROWS or n_values <= _FEWEST_VALUES or n_values >= UNIQUE_FRACTION * n_present:
         return False
-    return n_present < _MOST_ROWS_A_VALUE * n_values
+    return bool(n_present < _MOST_ROWS_A_VALUE * n_values)
 
 
 def _agreeing(codes: Codes, others: Iterable[CodedColumn]) -> int:
@@ -123,4 +123,4 @@ def _standardised(codes: Codes) -> NDArray[np.float64]:
     ranks = (np.cumsum(counts) - (counts + 1) / 2)[codes]
     centred = ranks - ranks.mean()
     deviation = float(centred.std())
-    return centred / deviation if deviation else centred
+    return np.asarray(centred / deviation if deviation else centred)

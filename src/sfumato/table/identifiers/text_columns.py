@@ -16,6 +16,7 @@ Numbers and dates become ranges. Of them only those are withheld of which nearly
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -216,8 +217,13 @@ def _shape(text: str) -> tuple[bool, str, int]:
     return any(map(str.isdigit, text)), case, min(len(text.split()), 3)
 
 
-def check_text_columns(table: Table | BinaryTable) -> None:
+def check_text_columns(table: Table | BinaryTable, declared: Collection[str] = ()) -> None:
     """Refuse to release columns whose values do not look like categories and that nobody has confirmed.
+
+    Parameters
+    ----------
+    declared : collection of str
+        Columns that somebody has given a hierarchy, which lists their values.
 
     Raises
     ------
@@ -225,7 +231,8 @@ def check_text_columns(table: Table | BinaryTable) -> None:
         Names them, with what was seen of the first.
     """
     plain = table.coded_part
-    found = {c.name: why for c in plain.schema if _is_shown(c) and (why := why_withheld(c, plain[c.name]))}
+    asked = [column for column in plain.schema if _is_shown(column) and column.name not in declared]
+    found = {column.name: why for column in asked if (why := why_withheld(column, plain[column.name]))}
     if not found:
         return
     names = [f"'{on_one_line(name)}'" for name in found]

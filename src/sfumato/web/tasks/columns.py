@@ -161,7 +161,7 @@ def _changed(project: Project, name: str, changes: ProjectChanges) -> dict[str, 
 
 
 def confirm(folder: Path, tell: Tell, *, project: str, name: str, kind: str, confirmed: bool) -> dict[str, Any]:
-    """Write down that a column which is nearly a key names nobody and may be released, or take that back."""
+    """Write down that a column that looks as if it named people names nobody and may be released, or take that back."""
     loaded = load_project(project)
     column = column_of(loaded, name)
     is_listed = any(name == listed.name for listed in loaded.columns)

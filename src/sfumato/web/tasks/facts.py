@@ -65,7 +65,7 @@ def column_facts(table: Table | BinaryTable, guesses: Sequence[ColumnGuess]) -> 
 def facts_beside(
     table: Table | BinaryTable, made: Table | BinaryTable, guesses: Sequence[ColumnGuess]
 ) -> list[dict[str, Any]]:
-    """Give facts of columns as they were read, but nearly keys as they are once prepared: that is what is released."""
+    """Give facts of columns as they were read, but whether they name people once prepared: that is what is released."""
     after = made.coded_part
     done = {asked.column for asked in after.prepared.preparations} if after.prepared is not None else set()
     return [

@@ -103,7 +103,7 @@ async def change_preparation(request: Request) -> Response:
 
 
 async def confirm_column(request: Request) -> Response:
-    """Say that a column which is nearly a key may be released, or take that back."""
+    """Say that a column that looks as if it named people may be released, or take that back."""
     column = (await _found(request))[1]
     page = page_of(request)
     if column.is_feature:
