@@ -109,10 +109,10 @@ def runs(languages: Sequence[str] = LANGUAGES, kinds: Sequence[str] = tuple(KIND
 
 
 def sample(languages: Sequence[str] = LANGUAGES, kinds: Sequence[str] = tuple(KINDS)) -> Iterator[Run]:
-    """Make one run of each kind in each placement; languages and headers take turns."""
-    for kind, (n, placement) in product(kinds, enumerate(PLACEMENTS)):
-        turn = list(KINDS).index(kind) + n
-        yield _run(kind, languages[turn % len(languages)], placement, list(HEADERS)[(turn + n // 2) % 2])
+    """Make one run of each kind in each placement; language and header are drawn, always the same ones."""
+    for kind, placement in product(kinds, PLACEMENTS):
+        draw = Random(f"sample of {kind}/{placement}")
+        yield _run(kind, draw.choice(languages), placement, draw.choice(list(HEADERS)))
 
 
 def _run(kind: str, language: str, placement: str, header: str) -> Run:
