@@ -178,6 +178,15 @@ QUANTITY_NAMES = _words(
 )
 """Names of what is measured, counted or paid: its numbers number nobody."""
 
+PLACE_NAMES = _words(
+    "country(?: name)?, state, city, town, county, region, province, district, municipality, birth ?place, hospital, "
+    "school, airport, place, ort, wohnort, stadt, land, bundesland, landkreis, gemeinde, geburtsort, krankenhaus, "
+    "schule, ville, commune, departement, pays, lycee, ecole, hopital, ciudad, municipio, provincia, pais, escuela, "
+    "citta, comune, regione, paese, cidade, concelho, distrito, localidade, woonplaats, gemeente, provincie, "
+    "miasto, miejscowosc, wojewodztwo, powiat, gmina, kraj"
+)
+"""Where names of people are those of places."""
+
 CATEGORY_NAMES = _words(
     "type, kind, category, group, class, level, grade, rank, status, state, stage, code, special(?:ty|ity|i[sz]ation), "
     "department, dept, ward, unit, division, section, sector, industry, branch, product, brand, model, make, colou?r, "

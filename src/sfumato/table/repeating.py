@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from sfumato.schema import Role
 from sfumato.table.column_names import BIRTH_DATE_NAMES, PERSON_NAMES, folded_name
 
-
 _MOST_ROWS = 10  # on average: what more rows share is rather a category
 
 

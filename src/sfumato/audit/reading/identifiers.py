@@ -30,7 +30,7 @@ _PATTERNS = tuple(
         r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])",  # social security
         r"(?<![\w.,+\[({-])\d{9,}(?![\w.,\])}])",  # a number of an office
         r"(?<![\w.])\d{1,2}\.\d{4,}°?[ NS]*[,;] ?-?\d{1,3}\.\d{4,}",  # coordinates
-        r"(?<!\w)[A-Za-z]:\\\S+\\\S+|[\w-]+\.(jpe?g|png|dcm|pdf|docx)\b",  # file
+        r"(?<!\w)[A-Za-z]:\\\S+\\\S+|(?i:[\w-]+\.(jpe?g|png|dcm|pdf|docx))\b",  # file
         r"(?<!\w)(Frau|Herrn?|Mrs|Mme|Sra|Dr|Prof)\.? [A-ZÀ-Þ][a-zà-ÿ]{2,}",  # title with a name
     )
 )

@@ -27,7 +27,7 @@ from sfumato.errors import SchemaError, on_one_line
 from sfumato.schema import Column, Kind, Role, shows_values
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn, Table
-from sfumato.table.column_names import BIRTH_DATE_NAMES, DEGREES_NAMES, folded, folded_name
+from sfumato.table.column_names import BIRTH_DATE_NAMES, DEGREES_NAMES, PLACE_NAMES, folded, folded_name
 from sfumato.table.identifiers.cells import Cells, Finding
 from sfumato.table.identifiers.codes import common_form, form_of
 from sfumato.table.identifiers.forms import forms_in
@@ -46,7 +46,7 @@ _MOST_RARE = 0.01
 _MOST_RARE_OF_CATEGORIES = 0.1
 _FEWEST_RARE = 3  # one or two may be a word for "unknown"
 _FEWEST_CODES = 3  # a rare category may be called H1N1
-_FEWEST_NAMES, _NAMES_FRACTION = 3, 0.05
+_FEWEST_NAMES, _NAMES_FRACTION, _NAMES_FRACTION_OF_PLACES = 3, 0.05, 0.25
 _MOST_LOOKED_THROUGH = 50_000
 _SHORTEST_CUT = 3  # letters from which the beginning of a category is one that was cut off
 _NAMES_SHOWN = 5
@@ -163,11 +163,16 @@ class _Values:
         """Say what names a person by its form, in any value; names by a list in rare values or in many."""
         for what, places in forms_in(self.texts):
             hits = np.fromiter(places, dtype=np.int64)
-            is_many = len(hits) >= max(_FEWEST_NAMES, _NAMES_FRACTION * len(self.texts))
-            if what == _NAMES_BY_LIST and not is_many and not np.any(self.is_rare[hits]):
+            if what == _NAMES_BY_LIST and not self._are_people(hits):
                 continue
             return str(Finding(what, int(self.rows[hits].sum()) / int(self.rows.sum())))
         return ""
+
+    def _are_people(self, hits: NDArray[np.int64]) -> bool:
+        """Whether values with two names of the list are people: in rare values, or in many; places bear such names."""
+        if PLACE_NAMES.search(self.name):
+            return len(hits) >= max(_FEWEST_NAMES, _NAMES_FRACTION_OF_PLACES * len(self.texts))
+        return bool(np.any(self.is_rare[hits])) or len(hits) >= max(_FEWEST_NAMES, _NAMES_FRACTION * len(self.texts))
 
     def why_not_categories(self, *, is_recognised: bool) -> str:
         """Say why the values are no categories, going by how many rows hold each and by how they are written."""
