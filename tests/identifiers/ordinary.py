@@ -346,7 +346,8 @@ def _under_both_names(
     else:
         cells = _drawn(what, language, values or [])
     yield Ordinary(what, language, name, cells)
-    is_text = any(cell and any(c.isalpha() for c in cell) for cell in cells)
+    # a postcode with a zero in front is a text, too
+    is_text = what == "postcode" or any(cell and any(c.isalpha() for c in cell) for cell in cells)
     if not is_text or what in _KNOWN_WITHOUT_A_NAME or len(values or []) <= _MOST_VALUES_WITHOUT_A_NAME:
         yield Ordinary(what, language, f"v{Random(what).randrange(1, 99)}", cells)
 

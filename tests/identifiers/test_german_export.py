@@ -128,7 +128,7 @@ def test_who_declares_one_is_asked_to_decide(rows: list[dict[str, str]], role: s
     with pytest.raises(
         SchemaError, match=f"'{name}' may name people and would be released with the role {role}"
     ) as said:
-        sfumato.release(frame, "mondrian", k=5, roles={name: role})
+        sfumato.release(frame, "mondrian", k=5, target="Wiederaufnahme", roles={name: role})
 
     assert said.value.remedy == ("confirmed",)
     assert not [row[name] for row in rows if row[name] in str(said.value)]
@@ -137,7 +137,9 @@ def test_who_declares_one_is_asked_to_decide(rows: list[dict[str, str]], role: s
 def test_who_has_decided_gets_the_release(rows: list[dict[str, str]]) -> None:
     frame = pa.Table.from_pylist(rows)
 
-    made = sfumato.release(frame, "mondrian", k=5, roles={"Patientennr": "other"}, confirmed=["Patientennr"])
+    made = sfumato.release(
+        frame, "mondrian", k=5, target="Wiederaufnahme", roles={"Patientennr": "other"}, confirmed=["Patientennr"]
+    )
 
     assert "Patientennr" in made.table.schema
 

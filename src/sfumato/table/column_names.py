@@ -178,11 +178,22 @@ QUANTITY_NAMES = _words(
 )
 """Names of what is measured, counted or paid: its numbers number nobody."""
 
+PEOPLE_NAMES = _words(
+    "employee, staff, worker, colleague, manager, doctor, physician, surgeon, nurse, therapist, teacher, contact, "
+    "owner, author, person, patient, customer, client, responsible, supervisor, mitarbeiter(?:in)?, arzt, aerztin, "
+    "arztin, behandler(?:in)?, pfleger(?:in)?, lehrer(?:in)?, kunde, kundin, ansprechpartner(?:in)?, "
+    "betreuer(?:in)?, leiter(?:in)?, employee?, medecin, infirmiere?, salariee?, responsable, empleado, medico, "
+    "enfermera, profesor, contacto, "
+    "dipendente, paziente, infermiere, funcionario, doente, enfermeiro, medewerker, arts, verpleegkundige, klant, "
+    "pracownik, lekarz, pielegniarka, pacjent"
+)
+"""Names of columns that are about somebody: what is written in two words there is a name."""
+
 PLACE_NAMES = _words(
     "country(?: name)?, state, city, town, county, region, province, district, municipality, birth ?place, hospital, "
     "school, airport, place, ort, wohnort, stadt, land, bundesland, landkreis, gemeinde, geburtsort, krankenhaus, "
-    "schule, ville, commune, departement, pays, lycee, ecole, hopital, ciudad, municipio, provincia, pais, escuela, "
-    "citta, comune, regione, paese, cidade, concelho, distrito, localidade, woonplaats, gemeente, provincie, "
+    "klinik, schule, ville, commune, departement, pays, lycee, ecole, hopital, ciudad, municipio, provincia, pais, "
+    "escuela, citta, comune, regione, paese, cidade, concelho, distrito, localidade, woonplaats, gemeente, provincie, "
     "miasto, miejscowosc, wojewodztwo, powiat, gmina, kraj"
 )
 """Where names of people are those of places."""
@@ -191,14 +202,15 @@ CATEGORY_NAMES = _words(
     "type, kind, category, group, class, level, grade, rank, status, state, stage, code, special(?:ty|ity|i[sz]ation), "
     "department, dept, ward, unit, division, section, sector, industry, branch, product, brand, model, make, colou?r, "
     "size, method, treatment, drug, medication, medicine, procedure, therapy, reason, cause, source, channel, "
-    "payer(?: code)?, plan, position, title, role, field, subject, course, program(?:me)?, major, species, breed",
+    "payer(?: code)?, plan, employer, company, firm, position, title, role, field, subject, "
+    "course, program(?:me)?, major, species, breed",
     "typ, art, kategorie, gruppe, klasse, stufe, grad, fach\\w*, abteilung, station, klinik, bereich, branche, "
     "produkt, marke, modell, farbe, grosse, methode, behandlung, medikament, arzneimittel, wirkstoff, prozedur, "
-    "eingriff, therapie, grund, ursache, quelle, stelle, tatigkeit, kostentrager",
+    "eingriff, therapie, arbeitgeber, firma, grund, ursache, quelle, stelle, tatigkeit, kostentrager",
     "categorie, groupe, classe, niveau, statut, specialite, service, unite, secteur, produit, marque, modele, couleur, "
-    "traitement, medicament, acte, motif, raison, origine, poste, metier",
+    "traitement, medicament, acte, motif, raison, origine, poste, metier, employeur, entreprise",
     "tipo, categoria, grupo, clase, nivel, estado, especialidad, departamento, servicio, unidad, sector, producto, "
-    "marca, modelo, color, tratamiento, medicamento, procedimiento, motivo, causa, origen, puesto, cargo",
+    "marca, modelo, color, tratamiento, medicamento, procedimiento, motivo, causa, origen, puesto, cargo, empresa",
     "gruppo, livello, stato, specialita, reparto, unita, settore, prodotto, colore, trattamento, farmaco, procedura",
     "servico, unidade, setor, produto, cor, tratamento, procedimento, especialidade",
     "soort, categorie, groep, niveau, afdeling, specialisme, merk, kleur, behandeling, geneesmiddel, reden",

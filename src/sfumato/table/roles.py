@@ -24,6 +24,7 @@ from sfumato.table.column_names import (
     KEY_NAMES,
     NAMES_OF_NAMES,
     PERSON_NAMES,
+    PLACE_NAMES,
     QUASI_IDENTIFIER_NAMES,
     RELIGION_NAMES,
     SENSITIVE_NAMES,
@@ -141,7 +142,14 @@ def describe_columns(table: Table | BinaryTable, *, overrides: Mapping[str, Role
         if name not in plain.schema and name not in taken:
             raise ColumnNotFoundError(name, (*taken, *plain.schema.names()))
     seen = [_Seen.of(column, plain[column.name]) for column in plain.schema]
-    guesses = {s.column.name: _override(s, known) or _identifier(s) or _person_key(s, plain) for s in seen}
+    is_arff = plain.source is not None and plain.source.format == "arff"
+    classes = {seen[-1].column.name} if is_arff and seen else set()
+    guesses = {
+        s.column.name: _override(s, known)
+        or _identifier(s, is_recognised=s.column.name in classes or _is_recognised(s))
+        or _person_key(s, plain)
+        for s in seen
+    }
     open_to_target = [s for s in seen if guesses[s.column.name] is None]
     target = None if Role.TARGET in known.values() else _target(open_to_target)
     if Role.PERSON not in known.values():
@@ -151,7 +159,6 @@ def describe_columns(table: Table | BinaryTable, *, overrides: Mapping[str, Role
         for s in seen
     ]
     if target is None and Role.TARGET not in known.values():
-        is_arff = plain.source is not None and plain.source.format == "arff"
         rest = _last_as_target(seen, rest, known, by_convention=is_arff)
     Schema.of(guess.column for guess in rest)
     return features + [_with_order(plain, guess) for guess in _with_mixtures(plain, rest)]
@@ -253,7 +260,7 @@ def _override(seen: _Seen, known: Mapping[str, Role]) -> ColumnGuess | None:
     return None if role is None else replace(seen.guess(role, "as given"), is_given=True)
 
 
-def _identifier(seen: _Seen) -> ColumnGuess | None:
+def _identifier(seen: _Seen, *, is_recognised: bool) -> ColumnGuess | None:
     """Name rules need some variety (a yes/no column named phone is no phone number), a key needs many values."""
     if seen.column.confirmed:
         return None
@@ -265,7 +272,7 @@ def _identifier(seen: _Seen) -> ColumnGuess | None:
     key = KEY_NAMES.search(seen.words)
     if varied and many and key:
         return seen.guess(Role.IDENTIFIER, f"name says {key.group(1)}, {seen.n_distinct:,} values")
-    why = why_withheld(seen.column, seen.coded, is_recognised=_is_recognised(seen))
+    why = why_withheld(seen.column, seen.coded, is_recognised=is_recognised)
     return replace(seen.guess(Role.IDENTIFIER, why), is_withheld=True) if why else None
 
 
@@ -277,7 +284,7 @@ def _person_key(seen: _Seen, table: Table) -> ColumnGuess | None:
 
 def _is_recognised(seen: _Seen) -> bool:
     """Whether the name says what the column holds: something others know, something sensitive, a target, categories."""
-    patterns = (SENSITIVE_NAMES, QUASI_IDENTIFIER_NAMES, CATEGORY_NAMES, *TARGET_NAMES)
+    patterns = (SENSITIVE_NAMES, QUASI_IDENTIFIER_NAMES, CATEGORY_NAMES, PLACE_NAMES, *TARGET_NAMES)
     return any(pattern.search(seen.words) for pattern in patterns)
 
 

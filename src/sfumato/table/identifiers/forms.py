@@ -44,6 +44,8 @@ def _form(
 _DATE = re.compile(r"\(?(\d{1,4}[./-] ?\d{1,2}[./-] ?\d{1,4}|\d{8})\b(?![./-]\d).*")
 _AMOUNT = re.compile(r"\d{1,3}([.,']\d{3})+([.,]\d+)?|\d+[.,]\d+")
 
+_AMOUNTS = re.compile(r"\d{1,3}([.,']\d{3})+ ?[-/] ?\d{1,3}([.,']\d{3})+")
+
 
 def _is_dialled(match: Match) -> bool:
     text = match[0]
@@ -57,7 +59,7 @@ def _is_office_number(match: Match) -> bool:
     text = match[0].strip()
     if text.isdigit():
         return True
-    return not _DATE.fullmatch(text) and not _AMOUNT.fullmatch(text) and is_checked_number(text)
+    return not any(form.fullmatch(text) for form in (_DATE, _AMOUNT, _AMOUNTS)) and is_checked_number(text)
 
 
 def _is_network_address(match: Match) -> bool:
@@ -182,7 +184,7 @@ _TITLES = (
     r"Herrn?|Frau|Hr\.|Dr\.?|Prof\.?|Mr\.?|Mrs\.?|Mister|Mme\.?|Mlle\.?|Madame|Monsieur|Sra\.?|Srta\.?|Señora?|Doña|"
     r"Signora?|Sig\.ra|Dott\.?(?:ssa)?|Dra\.?|Pani|Dhr\.?|Mevr\.?|Mevrouw|Meneer|Senhora?|Enf\.|Schwester|Nurse|Sœur"
 )
-_DOUBTFUL_TITLES = r"M\.|Fr\.?|Sr\.?|Ms\.?|Miss|Don|Pan|Sig\.?|Sir|Mag\.|Hr"
+_DOUBTFUL_TITLES = r"M\.|Fr\.?|Sr\.?|Ms\.?|Miss|Sig\.?|Mag\.|Hr"
 _BETWEEN = r"(?:(?:Dr\.?|med\.?|Prof\.?|von|van|der|de|la|del|da|dos|den|zu) +)*"
 _NO_NAMES = {"med", "phil", "rer", "sc", "univ", "nat", "oec", "dent", "vet", "stat", "services", "mult", "habil"}
 
@@ -202,6 +204,8 @@ _NAMES = (
     ),
 )
 
+NAMES_BY_LIST = "given and family names"
+"""What names are called that no form tells, but the list of names."""
 FORMS: tuple[Form, ...] = (*_SIGNED, *_NUMBERS, *_PLACES, *_STREETS, *_NAMES)
 """From the plainest to the most doubtful."""
 
@@ -219,7 +223,7 @@ def forms_in(texts: Iterable[str]) -> Iterator[tuple[str, frozenset[int]]]:
             yield form.what, frozenset(_line_of(lines, place) for place in places)
     named = frozenset(place for place, text in enumerate(values) if full_name_in(text))
     if named:
-        yield "given and family names", named
+        yield NAMES_BY_LIST, named
 
 
 def _starts(whole: str) -> list[int]:

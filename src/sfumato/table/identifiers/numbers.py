@@ -19,7 +19,7 @@ from sfumato.table.identifiers.cells import Cells, Finding
 _ENOUGH = 0.8
 _FEWEST_VALUES = 10  # one number in ten has the right check digit by chance
 _MOST_PARTS = 12
-_SHORTEST, _FEWEST_DIGITS = 8, 6
+_SHORTEST, _SHORTEST_OF_DIGITS, _FEWEST_DIGITS = 8, 9, 6
 _SEPARATORS = str.maketrans("", "", " .-/")
 
 
@@ -131,7 +131,8 @@ def is_checked_number(text: str) -> bool:
     return any(
         number.form.fullmatch(window) and number.is_valid(window)
         for window in windows
-        if len(window) >= _SHORTEST and sum(map(str.isdigit, window)) >= _FEWEST_DIGITS
+        if len(window) >= (_SHORTEST_OF_DIGITS if window.isdigit() else _SHORTEST)
+        and sum(map(str.isdigit, window)) >= _FEWEST_DIGITS
         for number in _known()
     )
 

@@ -8,7 +8,7 @@ from sfumato.schema import Kind
 from sfumato.table.coding import CodedColumn
 from sfumato.table.identifiers import codes, names, numbers, patterns
 from sfumato.table.identifiers.cells import Cells, Finding
-from sfumato.table.identifiers.forms import forms_in
+from sfumato.table.identifiers.forms import NAMES_BY_LIST, forms_in
 
 _FEWEST_VALUES = 3
 _HALF = 0.5
@@ -54,6 +54,8 @@ def _forms(cells: Cells) -> Iterator[Finding]:
     if cells.kind is Kind.NUMERIC:
         return
     for what, places in forms_in(cells.texts):
+        if what == NAMES_BY_LIST:
+            continue  # free text mentions people as well; a column of names is told below
         share = max(len(places) / len(cells.texts), sum(cells.rows[place] for place in places) / sum(cells.rows))
         if share >= _HALF:
             yield Finding(what, share)

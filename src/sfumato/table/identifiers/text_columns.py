@@ -16,7 +16,7 @@ Numbers and dates become ranges. Of them only those are withheld of which nearly
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError, on_one_line
-from sfumato.schema import Column, Kind, Role, shows_values
+from sfumato.schema import WITHHELD, Column, Kind, Role, shows_values
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn, Table
-from sfumato.table.column_names import BIRTH_DATE_NAMES, DEGREES_NAMES, PLACE_NAMES, folded, folded_name
+from sfumato.table.column_names import BIRTH_DATE_NAMES, DEGREES_NAMES, PEOPLE_NAMES, PLACE_NAMES, folded, folded_name
 from sfumato.table.identifiers.cells import Cells, Finding
 from sfumato.table.identifiers.codes import common_form, form_of
-from sfumato.table.identifiers.forms import forms_in
+from sfumato.table.identifiers.forms import NAMES_BY_LIST, forms_in
 from sfumato.table.identifiers.known_codes import is_known_code
 from sfumato.table.identifiers.names import is_single_name
 from sfumato.table.identifiers.recognise import recognise
@@ -46,12 +46,13 @@ _MOST_RARE = 0.01
 _MOST_RARE_OF_CATEGORIES = 0.1
 _FEWEST_RARE = 3  # one or two may be a word for "unknown"
 _FEWEST_CODES = 3  # a rare category may be called H1N1
+_WRITTEN = 0.8
 _FEWEST_NAMES, _NAMES_FRACTION, _NAMES_FRACTION_OF_PLACES = 3, 0.05, 0.25
 _MOST_LOOKED_THROUGH = 50_000
+_LONGEST = 60  # letters of a category, beyond which it is a sentence
 _SHORTEST_CUT = 3  # letters from which the beginning of a category is one that was cut off
 _NAMES_SHOWN = 5
 _SHORTEST_OFFICE_NUMBER = 10_000_000
-_NAMES_BY_LIST = "given and family names"
 
 
 def unique_fraction(coded: CodedColumn) -> float:
@@ -106,13 +107,18 @@ def why_withheld(column: Column, coded: CodedColumn, *, is_recognised: bool = Tr
     is_open = values.why_not_categories(is_recognised=is_recognised) if is_counted else ""
     if (is_open or unique) and len(values.texts) > _MOST_LOOKED_THROUGH:
         values = values.first(Cells.of(coded, column.kind))
-    return seen or values.form() or unique or is_open
+    return seen or values.form() or unique or is_open or values.people_by_header()
 
 
 def _exact_times(coded: CodedColumn, kind: Kind) -> str:
     """Say that a column of dates holds times of the day that few rows share; an empty text where it does not."""
     n_present, n_distinct = coded.n_rows - coded.n_missing, coded.n_distinct - coded.values.null_count
-    if kind is not Kind.DATE or n_present < _FEWEST_ROWS or n_present >= _FEW_ROWS * n_distinct:
+    if (
+        kind is not Kind.DATE
+        or isinstance(coded, OpenColumn)
+        or n_present < _FEWEST_ROWS
+        or n_present >= _FEW_ROWS * n_distinct
+    ):
         return ""
     share = Cells.of(coded, kind).share(_TIME_OF_DAY.search)
     return str(Finding("exact times", share)) if share >= UNIQUE_FRACTION / 2 else ""
@@ -163,7 +169,7 @@ class _Values:
         """Say what names a person by its form, in any value; names by a list in rare values or in many."""
         for what, places in forms_in(self.texts):
             hits = np.fromiter(places, dtype=np.int64)
-            if what == _NAMES_BY_LIST and not self._are_people(hits):
+            if what == NAMES_BY_LIST and not self._are_people(hits):
                 continue
             return str(Finding(what, int(self.rows[hits].sum()) / int(self.rows.sum())))
         return ""
@@ -174,14 +180,21 @@ class _Values:
             return len(hits) >= max(_FEWEST_NAMES, _NAMES_FRACTION_OF_PLACES * len(self.texts))
         return bool(np.any(self.is_rare[hits])) or len(hits) >= max(_FEWEST_NAMES, _NAMES_FRACTION * len(self.texts))
 
+    def people_by_header(self) -> str:
+        """Say that values are written as names are, in a column whose name says that it is about people."""
+        if not PEOPLE_NAMES.search(self.name) or len(self.texts) < _FEWEST_NAMES:
+            return ""
+        share = sum(_WRITTEN_AS_NAME.fullmatch(text) is not None for text in self.texts) / len(self.texts)
+        return str(Finding("names of people, as the column's name says,", share)) if share >= _WRITTEN else ""
+
     def why_not_categories(self, *, is_recognised: bool) -> str:
         """Say why the values are no categories, going by how many rows hold each and by how they are written."""
         spelled = self._merged()
         is_known = np.array([is_known_code(text, self.name) for text in spelled.texts], dtype=bool)
         is_category = is_known | ~spelled.is_rare
         frequent = [text for text, is_one in zip(spelled.texts, is_category, strict=True) if is_one]
-        begun = {text[:n] for text in frequent for n in range(_SHORTEST_CUT, len(text))}
-        is_open = ~is_known & np.array([text not in begun for text in spelled.texts], dtype=bool)
+        misspelled = _misspelled(frequent)
+        is_open = ~is_known & np.array([text not in misspelled for text in spelled.texts], dtype=bool)
         is_rare = spelled.is_rare & is_open
         rare = [text for text, is_one in zip(spelled.texts, is_rare, strict=True) if is_one]
         share = int(spelled.rows[is_rare].sum()) / int(spelled.rows.sum())
@@ -210,6 +223,13 @@ class _Values:
         return _Values(tuple(counted), np.fromiter(counted.values(), dtype=np.int64), self.name)
 
 
+def _misspelled(categories: Iterable[str]) -> set[str]:
+    """Give what is left of categories when the end was cut off, or a letter was left out."""
+    cut = {text[:n] for text in categories for n in range(_SHORTEST_CUT, len(text))}
+    return cut | {text[:n] + text[n + 1 :] for text in categories for n in range(len(text)) if len(text) < _LONGEST}
+
+
+_WRITTEN_AS_NAME = re.compile(r"[^\W\d_][\w'’.-]*(?:,? [^\W\d_][\w'’.-]*){1,3}")
 _CODE = re.compile(
     r"(?=.*\d)(?=.*[^\W\d_])[\w./-]{4,}|[^\W\d_]{1,3}[- ][^\W\d_]{1,2}[- ]?\d{1,4}|\d{4,}|[a-z]+[._][a-z]+"
 )
@@ -236,8 +256,8 @@ def check_text_columns(table: Table | BinaryTable, declared: Collection[str] = (
         Names them, with what was seen of the first.
     """
     plain = table.coded_part
-    asked = [column for column in plain.schema if _is_shown(column) and column.name not in declared]
-    found = {column.name: why for column in asked if (why := why_withheld(column, plain[column.name]))}
+    asked = [column for column in plain.schema if column.role not in WITHHELD and column.name not in declared]
+    found = {column.name: why for column in asked if (why := _why_refused(column, plain[column.name]))}
     if not found:
         return
     names = [f"'{on_one_line(name)}'" for name in found]
@@ -251,6 +271,9 @@ def check_text_columns(table: Table | BinaryTable, declared: Collection[str] = (
     raise SchemaError(problem, hint=hint, remedy=("confirmed",))
 
 
-def _is_shown(column: Column) -> bool:
-    is_text_target = column.role is Role.TARGET and column.kind not in (Kind.NUMERIC, Kind.DATE)
-    return is_text_target or shows_values(column.role, column.kind)
+def _why_refused(column: Column, coded: CodedColumn) -> str:
+    """Say why a column is withheld with the role that it has; of dates in ranges only exact times are."""
+    is_text = column.kind not in (Kind.NUMERIC, Kind.DATE)
+    if shows_values(column.role, column.kind) or (column.role is Role.TARGET and is_text):
+        return why_withheld(column, coded)
+    return "" if column.confirmed else _exact_times(coded, column.kind)

@@ -32,7 +32,7 @@ N = 120
 
 
 def written(folder: Path, remark: str) -> Path:
-    """A table whose remarks hold one that names somebody, in rows enough to be released."""
+    """Write a table whose remarks hold one that names somebody, in rows enough to be released."""
     draw, path = Random(3), folder / "table.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
