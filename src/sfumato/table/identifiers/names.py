@@ -18,7 +18,7 @@ from sfumato.table.identifiers.cells import Cells, Finding
 
 _FEWEST_VALUES = 12
 _ENOUGH_WHOLE = 0.6
-_ENOUGH_SINGLE = 0.65
+_ENOUGH_SINGLE = 0.6
 _MOST_WORDS = 6
 
 _NOT_A_WORD = re.compile(r"[\s,;.'\-]+")
