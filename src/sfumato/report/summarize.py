@@ -298,7 +298,7 @@ def _verdicts(
     """
     holder, seen = in_short(release, original, utility=utility, risk=risk), in_short(release)
     is_noisy = release.manifest.is_differentially_private or _done(release.manifest)["is_synthetic"]
-    told = replace(seen, prediction=holder.prediction, reidentified=holder.reidentified)
+    told = replace(seen, prediction=holder.prediction, reidentified=holder.reidentified, counts_rows=holder.counts_rows)
     return holder, seen if is_noisy else told
 
 
