@@ -1,4 +1,4 @@
-r"""Confidence intervals of success rates, their differences, the risk beyond a control group, and areas under the curve.
+r"""Confidence intervals of success rates, their differences, risks beyond a control group and areas under the curve.
 
 They rest on score tests, so that they stay inside their range and keep their level where rates are 0 or 1 and groups
 are small. They take outcomes as independent draws from a population.

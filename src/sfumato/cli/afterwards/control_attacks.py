@@ -32,7 +32,8 @@ _RISK_NOTE = (
 _ONE_ROW_EACH = "each row counts as a person: rows of one person may be in both groups, which makes risks look smaller"
 _MEMBERSHIP_NOTE = (
     "advantage: share of {counted} in the table called members less that of control {counted} called so, by a "
-    "threshold chosen on others; 0 is guessing. k-anonymity, l-diversity and t-closeness promise nothing about membership"
+    "threshold chosen on others; 0 is guessing. k-anonymity, l-diversity and t-closeness promise nothing about "
+    "membership"
 )
 
 
