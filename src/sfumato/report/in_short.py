@@ -35,8 +35,8 @@ class Prediction:
 
     Parameters
     ----------
-    classifier : str
-        For people.
+    name, classifier : str
+        Of the classifier: in :data:`sfumato.evaluation.classifiers.CLASSIFIERS`, and for people.
     auc_before, auc_after : mapping or None
         ``mean``, ``low`` and ``high``, the ends of the 95 % interval; ``None`` where no fold has two classes.
     accuracy_before, accuracy_after : float
@@ -44,6 +44,7 @@ class Prediction:
         Accuracy of always predicting the majority class.
     """
 
+    name: str
     classifier: str
     auc_before: Mapping[str, float] | None
     auc_after: Mapping[str, float] | None
@@ -59,6 +60,7 @@ class Prediction:
         best = next(entry for entry in utility["classifiers"] if entry["name"] == utility["best"])
         before, after = best["before"], best["after"]
         return cls(
+            best["name"],
             best["title"],
             before["auc"],
             after["auc"],
@@ -116,6 +118,8 @@ class InShort:
         Share of the rows in groups of equal quasi-identifiers that all have one target value; ``None``: no target.
     unique : float
         Share of the rows that are unique on all released columns together, the target among them.
+    not_covered : tuple of str
+        Released columns other than quasi-identifiers, where these alone make few rows unique.
     is_about_ones : bool
         Whether k-anonymity by containment is promised: against attackers who know 1-values of a person only.
     is_compared : bool
@@ -132,6 +136,7 @@ class InShort:
     reidentified: float | str
     one_class: float | None
     unique: float
+    not_covered: tuple[str, ...] = ()
     is_about_ones: bool = False
     is_compared: bool = True
     counts_rows: bool = False
@@ -189,12 +194,19 @@ class InShort:
         if len(self.lost_columns) > MOST_LOST * self.n_columns:
             said.append(self._how_many_lost())
         if self.unique > MOST_UNIQUE:
-            said.append(
-                f"{share_in_words(self.unique)} of rows are unique on all released columns together. An attacker who "
-                "knows sensitive or other columns of a person, or the target, can find the row. Make the columns that "
-                "attackers may know quasi-identifiers, or drop them"
-            )
+            share = share_in_words(self.unique)
+            said.append(f"{share} of rows are unique on all released columns together: {self._found()}")
         return [on_one_line(sentence) for sentence in said]
+
+    def _found(self) -> str:
+        """Say what a unique row means, and what helps."""
+        if not self.not_covered:
+            return "an attacker who knows all of them of such a person finds the row"
+        named = " and ".join(f"'{name}'" for name in self.not_covered) if len(self.not_covered) < 3 else "other columns"
+        return (
+            f"an attacker who knows {named} of such a person besides the quasi-identifiers, which alone are covered, "
+            "finds the row. Make columns that attackers may know quasi-identifiers, or leave them out"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for the page and the report."""
@@ -253,11 +265,24 @@ def in_short(
         n_columns,
         reidentified,
         _one_class(shown, release.manifest),
-        float(np.count_nonzero(group_rows(shown, shown.names).sizes == 1) / max(shown.n_rows, 1)),
+        unique_share(shown, shown.names),
+        _not_covered(shown),
         Containment.kind in {entry["kind"] for entry in release.manifest.guarantees},
         original is not None,
         counts_rows,
     )
+
+
+def unique_share(shown: Columns, names: Sequence[str]) -> float:
+    """Share of the rows that are unique on some columns together."""
+    return float(np.count_nonzero(group_rows(shown, names).sizes == 1) / max(shown.n_rows, 1))
+
+
+def _not_covered(shown: Columns) -> tuple[str, ...]:
+    covered = shown.with_role(Role.QUASI_IDENTIFIER)
+    if unique_share(shown, covered) > MOST_UNIQUE:
+        return ()
+    return tuple(name for name in shown.names if name not in covered)
 
 
 def _promise(entry: Mapping[str, Any]) -> str:

@@ -81,8 +81,7 @@ def utility_kept(
         levels = n_levels(used)
         if levels > MOST_LEVELS:
             return {NOT_MEASURED: _too_wide(levels)}
-        usual = Measuring(quick_classifiers(used))
-        settings = asdict(replace(usual, n_folds=min(usual.n_folds, most)))
+        settings = _settings(used, most)
         before = evaluate(used, **settings, progress=progress)
         if only_best:
             settings["classifiers"] = (_best(before),)
@@ -93,6 +92,22 @@ def utility_kept(
     except SfumatoError as exc:
         return {NOT_MEASURED: str(exc).removesuffix(".")}
     return _compared(before, after)
+
+
+def _settings(used: AnyTable, n_most: int) -> dict[str, Any]:
+    usual = Measuring(quick_classifiers(used))
+    return asdict(replace(usual, n_folds=min(usual.n_folds, n_most)))
+
+
+def area_kept(release: Release, original: AnyTable, mechanism: Mechanism, classifier: str) -> float | None:
+    """AUC of one classifier after a mechanism, measured as :func:`utility_kept` does; ``None`` where there is none."""
+    used = attacked_rows(original, release.manifest)
+    try:
+        settings = _settings(used, int(class_column(used).counts.max(initial=0))) | {"classifiers": (classifier,)}
+        found = evaluate(used, mechanism, **settings).classifiers[classifier].auc
+    except SfumatoError:
+        return None
+    return None if found is None else found.mean
 
 
 def _too_wide(levels: int) -> str:

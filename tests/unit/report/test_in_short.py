@@ -24,7 +24,7 @@ def area(mean, margin=0.01):
 
 
 def prediction(before=0.9, after=0.85, accuracy=0.75, margin=0.01):
-    return Prediction("trees", area(before, margin), area(after, margin), 0.8, accuracy, 0.6)
+    return Prediction("trees", "trees", area(before, margin), area(after, margin), 0.8, accuracy, 0.6)
 
 
 def short(**changes):
@@ -145,7 +145,10 @@ def test_the_warning_of_uniqueness_is_about_columns_beside_the_quasi_identifiers
     constant = "1 of 2 columns has one value in all rows"  # whether it was so before is not known here
     assert in_short(release).warnings() == [constant]
     (sentence,) = in_short(beside).warnings()
-    assert sentence.startswith("100 % of rows are unique on all released columns together")
+    assert sentence.startswith(
+        "100 % of rows are unique on all released columns together: an attacker who knows 'ill' and 'pay' of such a "
+        "person besides the quasi-identifiers, which alone are covered, finds the row"
+    )
 
 
 # ---- what is not looked at

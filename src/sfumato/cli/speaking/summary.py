@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sfumato.audit.verify import AuditReport
     from sfumato.manifest import AnyTable
     from sfumato.mechanisms.base import Mechanism, Release
+    from sfumato.report.unique_rows import Remedy
     from sfumato.schema import Column, Schema
     from sfumato.table.io.read import ReadOptions
     from sfumato.table.repeating import IdentifierCounts
@@ -146,6 +147,12 @@ def show_warnings(warnings: Sequence[str]) -> None:
     """Print in red what should make one stop."""
     for sentence in warnings:
         warn(f"WARNING: {sentence}", fg="red")
+
+
+def show_remedy(command: Sequence[str], remedy: Remedy, *, first: str = "") -> None:
+    """Say by which command few rows are unique, and what it costs; ``first`` is to be done before."""
+    warn(on_one_line(f"To remove this warning, {first}run: {shlex.join(command)}"))
+    warn(f"  ({remedy.cost_in_words()})")
 
 
 def show_release(release: Release) -> None:
