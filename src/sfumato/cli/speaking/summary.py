@@ -152,7 +152,7 @@ def show_warnings(warnings: Sequence[str]) -> None:
 def show_remedy(command: Sequence[str], remedy: Remedy, *, first: str = "") -> None:
     """Say by which command few rows are unique, and what it costs; ``first`` is to be done before."""
     warn(on_one_line(f"To remove this warning, {first}run: {shlex.join(command)}"))
-    warn(f"  ({remedy.cost_in_words()})")
+    warn(on_one_line(f"  ({remedy.cost_in_words()})"))
 
 
 def show_release(release: Release) -> None:
