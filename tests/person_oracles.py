@@ -244,10 +244,12 @@ def risks(persons, fits, own, cells):
         crowds = [min((behind[i] for i in rows_of[person] if cells[own[i]] == group), key=len) for group in groups]
         guesses = list(itertools.product(*crowds))
         named.append(Fraction(sum(person in guess for guess in guesses), len(guesses)))
+    of_persons = [max(Fraction(1, len(behind[i])) for i in rows_of[person]) for person in people]
     return {
-        "prosecutor": [max(Fraction(1, len(behind[i])) for i in rows_of[person]) for person in people],
+        "prosecutor": of_persons,
         "journalist": [max(Fraction(1, len(fitting[i])) for i in rows_of[person]) for person in people],
-        "marketer": sum(named, Fraction(0)) / max(len(set(persons)), 1),
+        "marketer": sum(of_persons, Fraction(0)) / max(len(set(persons)), 1),
+        "any_row": named,
         "n_found": sum(any(len(behind[i]) == 1 for i in rows_of[person]) for person in people),
         "largest_share": max(
             [

@@ -123,8 +123,34 @@ def test_bars_of_a_kept_column_stand_beside_each_other(served):
     )
     assert rows == [(value, str(n), str(n)) for value, n in sorted(counts.items())]
     widest = max(counts.values())
-    widths = [float(width) for width in re.findall(r'<rect width="([\d.]+)"', bars)]
+    widths = [float(width) for width in re.findall(r'<rect class="\w+" width="([\d.]+)"', bars)]
     assert widths == [round(100 * n / widest, 2) for _, n in sorted(counts.items()) for _ in range(2)]
+
+
+def test_ranges_are_laid_over_the_bars_of_the_original_and_never_counted_as_values(served):
+    """Of the ages, whole numbers, each range has its rows evenly on the ages that it covers."""
+    folder = Path(served.page.state.project).parent
+    with (folder / "stays.csv").open(newline="") as file:
+        ages = [int(row["age"]) for row in csv.DictReader(file)]
+    with (served.page.job("release").folder / "release.csv").open(newline="") as file:
+        cells = [row["age"] for row in csv.DictReader(file)]
+    page = served.get("/utility?column=age")
+    rows = re.findall(r'class="name">(.*?) – (.*?)</th><td class="num">(\d+)</td><td class="num">(\d+)</td>', page.text)
+    expected = dict.fromkeys([(int(low), int(high)) for low, high, _, _ in rows], 0.0)
+    for cell in cells:
+        low, _, high = cell.strip("[]").partition(", ")
+        covered = [age for age in sorted(set(ages)) if int(low) <= age <= int(high or low)]
+        width = max(covered) - min(covered) + 1
+        for first, stop in expected:
+            expected[first, stop] += max(0, min(stop, max(covered) + 1) - max(first, min(covered))) / width
+
+    assert len(rows) > 3
+    assert [int(n) for _, _, n, _ in rows] == [sum(low <= age < high for age in ages) for low, high in expected]
+    assert [int(n) for _, _, _, n in rows] == pytest.approx(list(expected.values()), abs=0.51)
+    assert "different value" not in page.shown
+    kept = next(c["detail_left"] for c in result_of(served)["summary"]["columns"]["changes"] if c["name"] == "age")
+    assert 0 < kept < 1
+    assert "of the detail is left" in page.shown
 
 
 def test_an_unknown_column_is_said_beside_its_field(served):

@@ -151,11 +151,11 @@ def test_counts_before_and_after_are_those_of_the_files(made):
     seen = set()
     for name in NAMES:
         record = store.named(name)
-        if record["before"]["n_distinct"] <= 12:
+        if len({row[name] for row in original}) <= 12:
             assert bars(record["before"]) == Counter(row[name] for row in original)
         for side in record["after"]:
             seen.add(side["name"])
-            if side["n_distinct"] <= 12:
+            if len({row[side["name"]] for row in released}) <= 12:
                 assert bars(side) == Counter(row[side["name"]] for row in released)
     added = [store.numbered([number])[0] for number in range(len(NAMES) + 1, len(store) + 1)]
     seen |= {side["name"] for record in added for side in record["after"]}

@@ -128,11 +128,18 @@ def expected_inverse_population_size(sizes: ArrayLike, sample_fraction: float) -
 
 def highest_and_mean(risks: Risks) -> dict[str, float]:
     """Highest and mean risk; 0 of nobody."""
-    if not len(risks):
-        return {"highest": 0.0, "mean": 0.0}
-    return {"highest": float(risks.max()), "mean": rounded(float(risks.mean()))}
+    return {"highest": float(risks.max(initial=0.0)), "mean": mean_risk(risks, len(risks))}
 
 
-def rounded(share: float) -> float:
-    """Write a mean in so many digits that the order of a sum does not show."""
-    return round(share, _DECIMALS)
+def mean_risk(risks: Risks, n_units: int) -> float:
+    """Mean risk of so many people or rows; those without a risk of their own are not in the release and run none.
+
+    Written in so many digits that the order of a sum does not show, and never above the highest risk: 1/6 would be
+    rounded up.
+
+    Examples
+    --------
+    >>> mean_risk(np.array([1 / 6, 1 / 6]), 2) <= 1 / 6, mean_risk(np.array([0.5]), 2)
+    (True, 0.25)
+    """
+    return min(round(float(risks.sum()) / max(n_units, 1), _DECIMALS), float(risks.max(initial=0.0)))

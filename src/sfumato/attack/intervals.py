@@ -1,12 +1,14 @@
-r"""Confidence intervals of success rates, of the risk beyond a control group, and of an area under the curve.
+r"""Confidence intervals of success rates, their differences, risks beyond a control group and areas under the curve.
 
-All three invert a score test, so that they stay inside their range and keep their level where rates are 0 or 1 and
-groups are small. They take outcomes as independent draws from a population.
+They rest on score tests, so that they stay inside their range and keep their level where rates are 0 or 1 and groups
+are small. They take outcomes as independent draws from a population.
 
 References
 ----------
 .. [W27] Wilson: Probable inference, the law of succession, and statistical inference. JASA 22 (1927) 209-212.
 .. [K84] Koopman: Confidence intervals for the ratio of two binomial proportions. Biometrics 40 (1984) 513-517.
+.. [N98] Newcombe: Interval estimation for the difference between independent proportions. Statistics in Medicine 17
+   (1998) 873-890, method 10.
 .. [N06] Newcombe: Confidence intervals for an effect size measure based on the Mann-Whitney statistic, part 2.
    Statistics in Medicine 25 (2006) 559-573, method 5.
 .. [AM23] Giomi, Boenisch, Wehmeyer, Tasnadi: A Unified Framework for Quantifying Privacy Risk in Synthetic Data.
@@ -49,6 +51,22 @@ def rate_interval(n_success: int, n: int, confidence: float = CONFIDENCE) -> Int
     half = z / (n + z * z) * sqrt(n_success * (n - n_success) / n + z * z / 4)
     low = 0.0 if n_success == 0 else max(middle - half, 0.0)
     return low, 1.0 if n_success == n else min(middle + half, 1.0)
+
+
+def difference_interval(x: int, n: int, x_0: int, n_0: int, confidence: float = CONFIDENCE) -> Interval:
+    """Interval of the difference of two rates, from -1 to 1: method 10 of [N98]_, of two Wilson intervals.
+
+    Examples
+    --------
+    >>> [round(end, 4) for end in difference_interval(56, 70, 48, 80)]
+    [0.0524, 0.3339]
+    """
+    (low, high), (low_0, high_0) = rate_interval(x, n, confidence), rate_interval(x_0, n_0, confidence)
+    if n == 0 or n_0 == 0:
+        return -1.0, 1.0
+    rate, rate_0 = x / n, x_0 / n_0
+    below, above = sqrt((rate - low) ** 2 + (high_0 - rate_0) ** 2), sqrt((high - rate) ** 2 + (rate_0 - low_0) ** 2)
+    return max(rate - rate_0 - below, -1.0), min(rate - rate_0 + above, 1.0)
 
 
 def residual_risk(

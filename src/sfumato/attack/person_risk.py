@@ -4,13 +4,13 @@ Two hundred rows of one patient are no crowd to hide in. For a row of a person t
 rows that fit what is known; :math:`d` different persons are behind them, which the original tells.
 
 - The risk of a *row* is :math:`1/d`: the attacker names one of these persons, and each is as likely as any other.
-- The risk of a *person*, for prosecutor and journalist, is that of the person's most exposed row: whoever wants to find
-  somebody begins where it is easiest.
-- The *marketer* wants to name as many persons as possible. A person is re-identified when at least one of the person's
-  rows is. In every group of equal released rows that holds rows of the person the attacker names once, so that a person
-  with rows in the groups :math:`j` is re-identified with probability :math:`1 - \prod_j (1 - 1/d_j)`. If all ways in
-  which the rows of a group may belong to its persons are equally likely, whatever those of other groups are, no
-  attacker does better and the figure is exact.
+- The risk of a *person* is that of the person's most exposed row: whoever wants to find somebody begins where it is
+  easiest. It is the one risk of a person: *highest* is the largest of them, *mean* their mean, and the *marketer's*
+  share (one guess a person, at that row) their mean over everybody, those who were left out counting 0.
+- ``any_row`` is another question, and named so: the attacker guesses once in every group of equal released rows that
+  holds rows of a person, and is asked whether *any* guess was right. With rows in the groups :math:`j` that has the
+  probability :math:`1 - \prod_j (1 - 1/d_j)`; if all ways in which the rows of a group may belong to its persons are
+  equally likely, whatever those of other groups are, no attacker does better. Which guess was right stays unknown.
 
 With one row a person these are the risks of :mod:`sfumato.attack.reidentification`. Assumed is that an attacker does
 not know how many rows somebody has. Who does, and picks a row of a group at random, hits a person with many rows there
@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.attack.candidates import fitting_kinds
-from sfumato.attack.class_risk import expected_inverse_population_size, highest_and_mean, rounded
+from sfumato.attack.class_risk import expected_inverse_population_size, highest_and_mean, mean_risk
 from sfumato.attack.correspondence import ABSENT, Correspondence
 from sfumato.audit.levels.persons.at_risk import highest_of_each, largest_share, named, persons_of_classes
 
@@ -75,10 +75,12 @@ def person_risks(
     if behind is None or fitting is None:
         return None
     risks, group = 1 / behind[kinds.of_person[is_there]], kinds.of_row[own[is_there]]
-    by_row = {"prosecutor": risks, "journalist": 1 / fitting[group]}
-    found = {name: highest_and_mean(highest_of_each(who, one)) for name, one in by_row.items()}
-    return found | {
-        "marketer": rounded(float(named(who, group, risks).sum()) / max(n_persons, 1)),
+    of_persons = highest_of_each(who, risks)
+    return {
+        "prosecutor": highest_and_mean(of_persons),
+        "journalist": highest_and_mean(highest_of_each(who, 1 / fitting[group])),
+        "marketer": mean_risk(of_persons, n_persons),
+        "any_row": highest_and_mean(named(who, group, risks)),
         "n_people": n_persons,
         "n_found": len(np.unique(who[risks == 1])),
         "largest_share": largest_share(tables.classes.ids, owner),
@@ -118,11 +120,11 @@ def risks_of_person_classes(
     sizes = persons_of_classes(groups, people)
     inverse = 1 / np.maximum(sizes, 1)
     wider = inverse if sample_fraction is None else expected_inverse_population_size(sizes, sample_fraction)
-    n_persons = max(int(people.max(initial=-1)) + 1, 1)
+    journalist = highest_and_mean(highest_of_each(people, wider[groups]))
     return {
         "prosecutor": highest_and_mean(highest_of_each(people, inverse[groups])),
-        "journalist": highest_and_mean(highest_of_each(people, wider[groups])),
-        "marketer": rounded(float(named(people, groups, wider[groups]).sum()) / n_persons),
+        "journalist": journalist,
+        "marketer": journalist["mean"],
     }
 
 

@@ -6,7 +6,8 @@ An attacker knows all quasi-identifiers of somebody.
   number of released rows in its class :math:`j`.
 - The *journalist* does not, and wants to name anybody: the risk is :math:`1/F_j`, where :math:`F_j` is the number of
   people in the population who would be in that class.
-- The *marketer* wants to name as many as possible, and counts the share that comes out right.
+- The *marketer* wants to name as many as possible: the share that comes out right is the mean of the prosecutor's risks
+  over everybody, those who were left out counting 0. It is never above the highest of them.
 
 Definitions of [ED08]_; highest and mean as in [E13]_, Chapter 16 (pRb, pRc, jRb, jRc and mR), which ARX shows too.
 Classes are those of equal released cells. Beside the original the same risks are taken over *candidates* instead: a
@@ -21,19 +22,21 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attack.candidates import Candidates, nearest_candidates, stands_for_one_value
-from sfumato.attack.class_risk import highest_and_mean, risks_of_classes, rounded
+from sfumato.attack.class_risk import highest_and_mean, mean_risk, risks_of_classes
 from sfumato.attack.correspondence import ABSENT, Correspondence
 from sfumato.attack.person_risk import person_risks
 
 Ids = NDArray[np.int64]
 
+SHARE, COUNT = "share", "count"
 PEOPLE, ROWS = "people", "rows"
 """What risks are shares of: rows, where persons may have several and nothing tells whose each released row is."""
 
@@ -61,7 +64,7 @@ def risks_of_candidates(found: Candidates, own_row: Ids | None) -> dict[str, Any
     return {
         "prosecutor": highest_and_mean(per_person[is_there]),
         "journalist": highest_and_mean(per_row),
-        "marketer": rounded(float(per_person[is_there].sum() / max(len(per_person), 1))),
+        "marketer": mean_risk(per_person[is_there], len(per_person)),
     }
 
 
@@ -78,7 +81,8 @@ def reidentification_risk(tables: Correspondence, *, sample_fraction: float | No
         cannot be counted. The risks by candidates; ``by_classes`` with those that the release shows by itself, where
         ``sample_fraction`` (the share of the population that was released) counts for the journalist and the marketer;
         ``n_people`` (rows, where these are counted), ``n_released`` rows and ``n_found``, the people with a single
-        candidate, which is theirs; and a ``note``. Of persons with several rows ``largest_share`` too, and ``by_rows``.
+        candidate, which is theirs; and a ``note``. Of persons with several rows ``any_row`` and ``largest_share`` too,
+        and ``by_rows``.
 
     Raises
     ------
@@ -100,6 +104,40 @@ def in_one_unit(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Ma
     if before["counted"] == after["counted"]:
         return before, after
     return before.get("by_rows", before), after.get("by_rows", after)
+
+
+@dataclass(frozen=True)
+class RiskFigure:
+    """A figure before and after, in the words that the command, the page and the report print."""
+
+    what: str
+    unit: str
+    before: float | int
+    after: float | int
+    is_detail: bool
+
+
+def reidentification_figures(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[RiskFigure]:
+    """List the risks of an original and of a release, both by people or both by rows.
+
+    Of one unit there is one risk, so that its mean, and the share re-identified, are never above the highest.
+    """
+    old, new = in_one_unit(before, after)
+    counted, one = (PEOPLE, "person") if new["counted"] == PEOPLE else (ROWS, "row")
+    share = f"share of {counted} re-identified (marketer attack)"
+    yield RiskFigure(share, SHARE, old["marketer"], new["marketer"], False)
+    for who, words in (("prosecutor", "known to be in the table"), ("journalist", "not known to be in it")):
+        for what in ("highest", "mean"):
+            label = f"{what} risk of a {one}, {words} ({who})"
+            yield RiskFigure(label, SHARE, old[who][what], new[who][what], what == "mean")
+    found = "people whose row is found with certainty" if counted == PEOPLE else "rows found with certainty"
+    yield RiskFigure(found, COUNT, old["n_found"], new["n_found"], True)
+    if "any_row" in new:
+        for what in ("highest", "mean"):
+            label = f"any of a person's rows named right, one guess a group: {what}"
+            yield RiskFigure(label, SHARE, old["any_row"][what], new["any_row"][what], True)
+        largest = "largest share of one person in the rows of a group"
+        yield RiskFigure(largest, SHARE, old["largest_share"], new["largest_share"], True)
 
 
 def _row_risks(tables: Correspondence, sample_fraction: float | None) -> dict[str, Any]:

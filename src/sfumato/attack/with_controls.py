@@ -14,7 +14,10 @@ risks of WP216 [WP216]_. All use only the released cells, never the place of a r
   nearest released rows.
 - *Membership*: the attacker knows all of a person's values and decides whether the person is in the release. A person
   covered by few rows is more likely one of them than a person covered by many; a person covered by none is judged by
-  the distance of the nearest rows. **k-anonymity promises nothing about membership.**
+  the distance of the nearest rows. The measure is not the risk above but the *advantage*: the share of members called
+  members less that of control people called so, by the threshold that separates *other* people best; 0 is guessing, 1
+  knows everybody. Calling everybody a member names every member and has the advantage 0. **k-anonymity promises nothing
+  about membership.**
 
 Nearest is by covered columns, see :mod:`sfumato.attack.nearest`.
 
@@ -55,7 +58,7 @@ from sfumato.attack.candidates import MatchedColumn, candidates_of
 from sfumato.attack.controls import FEWEST_PEOPLE, counted_of, drawn_people, stacked, without_people_of
 from sfumato.attack.correspondence import Correspondence
 from sfumato.attack.inference import inferred_classes
-from sfumato.attack.intervals import CONFIDENCE, area_under_curve, rate_interval, residual_risk
+from sfumato.attack.intervals import CONFIDENCE, area_under_curve, difference_interval, rate_interval, residual_risk
 from sfumato.attack.nearest import DistancesToRows, is_nearest
 from sfumato.attack.risk import NOT_APPLICABLE, attacked_rows
 from sfumato.audit.reading.columns import Columns, Refinement
@@ -122,8 +125,9 @@ def attack_with_controls(
         ``n_crowd``, ``confidence``, ``seed`` and ``attacks``: for each ``attack`` what it is ``by``, ``released`` and
         ``control`` (``n_people``, ``n_success``, ``rate``, ``interval``), ``guessing`` (success on released people
         without the release's rows; ``None`` for membership), ``risk`` (``value``, ``interval``; the value is ``None``
-        where the attack succeeds on every control person). Inference has the ``column``, membership the ``auc``. Where
-        an attack does not apply, it has ``not_applicable`` with the reason. Fit for JSON; no cell value is in it.
+        where the attack succeeds on every control person). Inference has the ``column``. Membership has no risk but the
+        ``advantage`` and the ``auc`` (``value``, ``interval``). Where an attack does not apply, it has
+        ``not_applicable`` with the reason. Fit for JSON; no cell value is in it.
 
     Raises
     ------
@@ -427,9 +431,20 @@ def _membership_scores(distances: NDArray[np.uint8], sizes: Numbers) -> Numbers:
 def _membership(members: Numbers, controls: Numbers) -> dict[str, Any]:
     """Find the threshold on half of the people of each group and judge the other half by it."""
     threshold = best_threshold(members[::2], controls[::2])
-    entry = _compared(MEMBERSHIP, BY_ALL, members[1::2] >= threshold, controls[1::2] >= threshold, None)
-    area, interval = area_under_curve(members, controls)
-    return entry | {"auc": {"value": round(area, _DECIMALS), "interval": [round(end, _DECIMALS) for end in interval]}}
+    judged = members[1::2] >= threshold, controls[1::2] >= threshold
+    n, n_0 = map(len, judged)
+    n_called, n_called_0 = (int(np.count_nonzero(called)) for called in judged)
+    advantage = n_called / max(n, 1) - n_called_0 / max(n_0, 1)
+    return {
+        "attack": MEMBERSHIP,
+        "by": BY_ALL,
+        "released": _rate(n_called, n),
+        "control": _rate(n_called_0, n_0),
+        "guessing": None,
+        "is_better_than_guessing": None,
+        "advantage": _estimate(advantage, difference_interval(n_called, n, n_called_0, n_0)),
+        "auc": _estimate(*area_under_curve(members, controls)),
+    }
 
 
 def best_threshold(members: Numbers, controls: Numbers) -> float:
@@ -445,7 +460,7 @@ def best_threshold(members: Numbers, controls: Numbers) -> float:
     return float(thresholds[int(np.argmax(np.round(called[0] - called[1], _DECIMALS)))])
 
 
-def _compared(attack: str, by: str, members: Flags, controls: Flags, guessing: float | None) -> dict[str, Any]:
+def _compared(attack: str, by: str, members: Flags, controls: Flags, guessing: float) -> dict[str, Any]:
     (n, n_success), (n_0, n_success_0) = ((len(found), int(np.count_nonzero(found))) for found in (members, controls))
     value, interval = residual_risk(n_success, n, n_success_0, n_0)
     rate = n_success / max(n, 1)
@@ -454,12 +469,16 @@ def _compared(attack: str, by: str, members: Flags, controls: Flags, guessing: f
         "by": by,
         "released": _rate(n_success, n),
         "control": _rate(n_success_0, n_0),
-        "guessing": None if guessing is None else round(guessing, _DECIMALS),
-        "is_better_than_guessing": None if guessing is None else bool(rate > guessing),
-        "risk": {
-            "value": None if value is None else round(value, _DECIMALS),
-            "interval": [round(end, _DECIMALS) for end in interval],
-        },
+        "guessing": round(guessing, _DECIMALS),
+        "is_better_than_guessing": bool(rate > guessing),
+        "risk": _estimate(value, interval),
+    }
+
+
+def _estimate(value: float | None, interval: tuple[float, float]) -> dict[str, Any]:
+    return {
+        "value": None if value is None else round(value, _DECIMALS),
+        "interval": [round(end, _DECIMALS) for end in interval],
     }
 
 

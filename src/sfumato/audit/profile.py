@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.audit.levels.anonymity import anonymity_level, containment_level, sample_uniques, share_below
 from sfumato.audit.levels.diversity import closeness_level, distinct_level, entropy_level, recursive_level
-from sfumato.audit.levels.persons.at_risk import highest_of_each, largest_share, named, persons_of_classes
+from sfumato.audit.levels.persons.at_risk import Risks, highest_of_each, largest_share, named, persons_of_classes
 from sfumato.audit.reading.columns import (
     AnyTable,
     Classes,
@@ -36,14 +36,14 @@ def risk_profile(table: AnyTable) -> dict[str, Any]:
     ``k`` (fewest in a class), ``uniques`` (persons with a row in a class of nobody else), the share in classes of fewer
     persons than each level by their most exposed row, and the largest share of a class's rows that one of them has.
     ``reidentification_risk`` is then theirs: 1 / persons of the class at the most exposed row, largest and mean over
-    persons, and ``named``, the share found by who names one person in every class.
+    persons; ``any_row``, largest and mean too, is the chance that any of several guesses is right, one in every class.
     """
     columns = Columns(table)
     quasi_identifiers = columns.with_role(Role.QUASI_IDENTIFIER)
     classes = group_rows(columns, quasi_identifiers)
     k, uniques = anonymity_level(classes), sample_uniques(classes)
     n_rows = max(columns.n_rows, 1)
-    by_rows = {"largest": 1 / k if k else 0.0, "mean": len(classes.sizes) / n_rows}
+    by_rows: dict[str, Any] = {"largest": 1 / k if k else 0.0, "mean": len(classes.sizes) / n_rows}
     persons, by_persons = _persons(columns, classes) or ({}, by_rows)
     return {
         "n_rows": columns.n_rows,
@@ -62,7 +62,7 @@ def risk_profile(table: AnyTable) -> dict[str, Any]:
     }
 
 
-def _persons(columns: Columns, classes: Classes) -> tuple[dict[str, Any], dict[str, float]] | None:
+def _persons(columns: Columns, classes: Classes) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """Figures of persons, and their risk; ``None`` where no column tells them apart, or each has one row."""
     names = columns.with_role(Role.PERSON)
     if not names or columns.row_counts is not None:
@@ -81,8 +81,13 @@ def _persons(columns: Columns, classes: Classes) -> tuple[dict[str, Any], dict[s
         "share_at_risk": {str(level): float((fewest < level).mean()) for level in RISK_LEVELS},
         "largest_share_of_a_class": largest_share(classes.ids, people),
     }
-    each = float(named(people, classes.ids, 1 / in_class[classes.ids]).mean())
-    return {"persons": found}, {"largest": float(risks.max()), "mean": float(risks.mean()), "named": each}
+    any_row = named(people, classes.ids, 1 / in_class[classes.ids])
+    return {"persons": found}, {**_largest_and_mean(risks), "any_row": _largest_and_mean(any_row)}
+
+
+def _largest_and_mean(risks: Risks) -> dict[str, float]:
+    largest = float(risks.max())
+    return {"largest": largest, "mean": min(float(risks.mean()), largest)}  # a mean of equal numbers may be rounded up
 
 
 def _sensitive(columns: Columns, classes: Classes, name: str) -> dict[str, Any]:

@@ -14,7 +14,6 @@ import numpy as np
 from sfumato.audit.reading.columns import Columns, group_rows, joint_counts
 from sfumato.errors import SfumatoError, on_one_line
 from sfumato.guarantees import Containment, guarantee_from_dict
-from sfumato.guarantees.base import ROUNDING
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.progress import Progress
@@ -24,6 +23,8 @@ from sfumato.schema import WITHHELD, Role
 MOST_NAMED = 12
 MOST_LOST = 1 / 3
 MOST_UNIQUE = 0.05
+GUESSING = 0.5
+"""AUC of somebody who guesses, or always names the majority class."""
 _PRIVATE = "the release is differentially private; figures from the original would disclose more than epsilon allows"
 _DRAWN = "the released rows were drawn from noisy counts; no row belongs to a person"
 
@@ -34,21 +35,19 @@ class Prediction:
 
     Parameters
     ----------
-    classifier : str
-        For people.
-    auc_before, auc_after : float or None
-        ``None`` where no fold has two classes.
-    auc_margin : float or None
-        Half the width of the interval around ``auc_after``.
+    name, classifier : str
+        Of the classifier: in :data:`sfumato.evaluation.classifiers.CLASSIFIERS`, and for people.
+    auc_before, auc_after : mapping or None
+        ``mean``, ``low`` and ``high``, the ends of the 95 % interval; ``None`` where no fold has two classes.
     accuracy_before, accuracy_after : float
     majority : float
         Accuracy of always predicting the majority class.
     """
 
+    name: str
     classifier: str
-    auc_before: float | None
-    auc_after: float | None
-    auc_margin: float | None
+    auc_before: Mapping[str, float] | None
+    auc_after: Mapping[str, float] | None
     accuracy_before: float
     accuracy_after: float
     majority: float
@@ -60,26 +59,38 @@ class Prediction:
             return str(utility[NOT_MEASURED])
         best = next(entry for entry in utility["classifiers"] if entry["name"] == utility["best"])
         before, after = best["before"], best["after"]
-        area = after["auc"]
         return cls(
+            best["name"],
             best["title"],
-            before["auc"] and before["auc"]["mean"],
-            area and area["mean"],
-            area and (area["high"] - area["low"]) / 2,
+            before["auc"],
+            after["auc"],
             before["accuracy"]["mean"],
             after["accuracy"]["mean"],
             utility["majority_accuracy"],
         )
 
-    def is_useful(self, accuracy: float) -> bool:
-        """Whether an accuracy is above that of the majority class; a mean over folds may be so by rounding alone."""
-        return accuracy > self.majority + ROUNDING
+    def warning(self) -> str | None:
+        """Say it where the release is not shown to predict better than guessing does: by AUC, whatever the threshold.
+
+        Accuracy does not tell. Where one class is frequent, a classifier that ranks people well may call nobody the
+        rare one, and is then as accurate as the majority class.
+        """
+        if self.auc_before is None or self.auc_after is None or self.auc_after["low"] > GUESSING:
+            return None
+        low, high = self.auc_after["low"], self.auc_after["high"]
+        neither = "" if self.auc_before["low"] > GUESSING else ", and neither is the original"
+        return (
+            f"this release is not shown to predict better than guessing (AUC {GUESSING}): the 95 % interval of its AUC "
+            f"is {low:.3f} to {high:.3f}{neither}"
+        )
 
     def in_words(self) -> str:
         """Say it on one line."""
         auc = ""
         if self.auc_before is not None and self.auc_after is not None:
-            auc = f"AUC {self.auc_after:.3f} ± {self.auc_margin:.3f} (original {self.auc_before:.3f}), "
+            mean, low, high = (self.auc_after[name] for name in ("mean", "low", "high"))
+            margin = max(mean - low, high - mean)  # one end may be cut at 0 or 1
+            auc = f"AUC {mean:.3f} ± {margin:.3f} (original {self.auc_before['mean']:.3f}), "
         return (
             f"{auc}accuracy {self.accuracy_after:.1%} (original {self.accuracy_before:.1%}, "
             f"majority class {self.majority:.1%}), by {self.classifier}"
@@ -107,6 +118,8 @@ class InShort:
         Share of the rows in groups of equal quasi-identifiers that all have one target value; ``None``: no target.
     unique : float
         Share of the rows that are unique on all released columns together, the target among them.
+    not_covered : tuple of str
+        Released columns other than quasi-identifiers, where these alone make few rows unique.
     is_about_ones : bool
         Whether k-anonymity by containment is promised: against attackers who know 1-values of a person only.
     is_compared : bool
@@ -123,6 +136,7 @@ class InShort:
     reidentified: float | str
     one_class: float | None
     unique: float
+    not_covered: tuple[str, ...] = ()
     is_about_ones: bool = False
     is_compared: bool = True
     counts_rows: bool = False
@@ -175,18 +189,24 @@ class InShort:
         """Say what should make one stop."""
         said = []
         kept = self.prediction
-        if isinstance(kept, Prediction) and not kept.is_useful(kept.accuracy_after):
-            neither = "" if kept.is_useful(kept.accuracy_before) else ", and neither does the original"
-            said.append(f"this release predicts no better than the majority class{neither}")
+        if isinstance(kept, Prediction) and (useless := kept.warning()):
+            said.append(useless)
         if len(self.lost_columns) > MOST_LOST * self.n_columns:
             said.append(self._how_many_lost())
         if self.unique > MOST_UNIQUE:
-            said.append(
-                f"{share_in_words(self.unique)} of rows are unique on all released columns together. An attacker who "
-                "knows sensitive or other columns of a person, or the target, can find the row. Make the columns that "
-                "attackers may know quasi-identifiers, or drop them"
-            )
+            share = share_in_words(self.unique)
+            said.append(f"{share} of rows are unique on all released columns together: {self._found()}")
         return [on_one_line(sentence) for sentence in said]
+
+    def _found(self) -> str:
+        """Say what a unique row means, and what helps."""
+        if not self.not_covered:
+            return "an attacker who knows all of them of such a person finds the row"
+        named = " and ".join(f"'{name}'" for name in self.not_covered) if len(self.not_covered) < 3 else "other columns"
+        return (
+            f"an attacker who knows {named} of such a person besides the quasi-identifiers, which alone are covered, "
+            "finds the row. Make columns that attackers may know quasi-identifiers, or leave them out"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for the page and the report."""
@@ -245,11 +265,24 @@ def in_short(
         n_columns,
         reidentified,
         _one_class(shown, release.manifest),
-        float(np.count_nonzero(group_rows(shown, shown.names).sizes == 1) / max(shown.n_rows, 1)),
+        unique_share(shown, shown.names),
+        _not_covered(shown),
         Containment.kind in {entry["kind"] for entry in release.manifest.guarantees},
         original is not None,
         counts_rows,
     )
+
+
+def unique_share(shown: Columns, names: Sequence[str]) -> float:
+    """Share of the rows that are unique on some columns together."""
+    return float(np.count_nonzero(group_rows(shown, names).sizes == 1) / max(shown.n_rows, 1))
+
+
+def _not_covered(shown: Columns) -> tuple[str, ...]:
+    covered = shown.with_role(Role.QUASI_IDENTIFIER)
+    if unique_share(shown, covered) > MOST_UNIQUE:
+        return ()
+    return tuple(name for name in shown.names if name not in covered)
 
 
 def _promise(entry: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.attack.inference import ScoresInMemory
-from sfumato.attack.reidentification import PEOPLE, ROWS, in_one_unit
+from sfumato.attack.reidentification import COUNT, PEOPLE, ROWS, SHARE, reidentification_figures
 from sfumato.attack.risk import NOT_APPLICABLE, attacked_rows, risk_of
 from sfumato.displays.risk import RiskCurve, curves_before_and_after
 from sfumato.errors import SfumatoError
@@ -33,7 +33,6 @@ MOST_LEVELS = 500_000
 """Different values of all columns up to which classifiers are trained unasked: some minutes' work."""
 _ALL_DIFFERENT = "every row has its own target value, so there is nothing to learn"
 
-SHARE, COUNT = "share", "count"
 _ATTACKS = {
     "reidentification": "Finding a person by all quasi-identifiers",
     "uniques": "Uniqueness on a few columns",
@@ -82,8 +81,7 @@ def utility_kept(
         levels = n_levels(used)
         if levels > MOST_LEVELS:
             return {NOT_MEASURED: _too_wide(levels)}
-        usual = Measuring(quick_classifiers(used))
-        settings = asdict(replace(usual, n_folds=min(usual.n_folds, most)))
+        settings = _settings(used, most)
         before = evaluate(used, **settings, progress=progress)
         if only_best:
             settings["classifiers"] = (_best(before),)
@@ -94,6 +92,22 @@ def utility_kept(
     except SfumatoError as exc:
         return {NOT_MEASURED: str(exc).removesuffix(".")}
     return _compared(before, after)
+
+
+def _settings(used: AnyTable, n_most: int) -> dict[str, Any]:
+    usual = Measuring(quick_classifiers(used))
+    return asdict(replace(usual, n_folds=min(usual.n_folds, n_most)))
+
+
+def area_kept(release: Release, original: AnyTable, mechanism: Mechanism, classifier: str) -> float | None:
+    """AUC of one classifier after a mechanism, measured as :func:`utility_kept` does; ``None`` where there is none."""
+    used = attacked_rows(original, release.manifest)
+    try:
+        settings = _settings(used, int(class_column(used).counts.max(initial=0))) | {"classifiers": (classifier,)}
+        found = evaluate(used, mechanism, **settings).classifiers[classifier].auc
+    except SfumatoError:
+        return None
+    return None if found is None else found.mean
 
 
 def _too_wide(levels: int) -> str:
@@ -251,19 +265,9 @@ def _reidentification(before: Mapping[str, Any], after: Mapping[str, Any]) -> It
     old, new = before["reidentification"], after["reidentification"]
     if not _applies(old, new):
         return
-    group = _ATTACKS["reidentification"]
-    old, new = in_one_unit(old, new)
-    counted, one = (PEOPLE, "person") if new["counted"] == PEOPLE else (ROWS, "row")
-    yield _row(group, f"share of {counted} re-identified (marketer attack)", SHARE, old["marketer"], new["marketer"])
-    for who, words in (("prosecutor", "knows who is in the table"), ("journalist", "does not know it")):
-        for what in ("highest", "mean"):
-            label = f"{what} risk of a {one}; the attacker {words} ({who})"
-            yield _row(group, label, SHARE, old[who][what], new[who][what], detail=what == "mean")
-    found = "people whose row is found with certainty" if counted == PEOPLE else "rows found with certainty"
-    yield _row(group, found, COUNT, old["n_found"], new["n_found"], detail=True)
-    if "largest_share" in new:
-        largest = "largest share of one person in the rows of a group"
-        yield _row(group, largest, SHARE, old["largest_share"], new["largest_share"], detail=True)
+    for one in reidentification_figures(old, new):
+        group = _ATTACKS["reidentification"]
+        yield _row(group, one.what, one.unit, one.before, one.after, detail=one.is_detail)
 
 
 def _uniques(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -29,14 +29,14 @@ WITHHELD = "figures from the original would disclose more than the noise allows"
 def for_others(summary: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out what only the data holder should see.
 
-    Left out are distinct values before, single checks, recalls of classes, sizes of groups, risk by few columns, the
-    columns to blame, columns that told something before, and the shell line with its paths. Dropped columns are named,
-    as the manifest names them (decision 0005). Of a release whose rows were drawn with noise nothing that was measured
-    beside the original is told: a promise of differential privacy would not hold for it.
+    Left out are how much detail of each column is left, single checks, recalls of classes, sizes of groups, risk by few
+    columns, the columns to blame, columns that told something before, and the shell line with its paths. Dropped
+    columns are named, as the manifest names them (decision 0005). Of a release whose rows were drawn with noise nothing
+    that was measured beside the original is told: a promise of differential privacy would not hold for it.
     """
     is_synthetic = summary["done"]["is_synthetic"]
     reproduction = {**summary["reproduction"], "command": None, "notes": []}
-    columns = [{**change, "n_before": None} for change in summary["columns"]["changes"]]
+    columns = [{**change, "detail_left": None} for change in summary["columns"]["changes"]]
     return {
         **summary,
         "audience": "external",

@@ -14,7 +14,7 @@ from sfumato.guarantees import AboutPopulation
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import MOST_COPIES, Mechanism
 from sfumato.mechanisms.registry import build_mechanism, find_mechanism, mechanism_info
-from sfumato.schema import DEFAULT_MISSING_TOKENS, Role, Schema
+from sfumato.schema import DEFAULT_MISSING_TOKENS, Role
 from sfumato.table.row_order import AS_READ
 
 LONGEST_COMMAND = 4_000
@@ -23,6 +23,7 @@ HIDDEN = "Choices that hide something were drawn at random and are not written d
 _TIME_LIMITS = ("max_seconds", "time_budget")
 _PROVEN = ("is_proven_optimal", "proven")
 
+_SINGLE_ROLES = (Role.TARGET, Role.PERSON, Role.WEIGHT)
 _WEIGHTS = ("performance", "privacy", "size")
 _FLAG_OF_ROLE = {
     Role.TARGET: "--target",
@@ -143,7 +144,8 @@ def command_for(manifest: Manifest, original: AnyTable | None, asked: Asked) -> 
         if manifest.project_sha256 not in (None, asked.project_sha256):
             notes.append("The project file is not the one in the manifest: it may have been changed since.")
     else:
-        arguments = [source.name, *_roles(original), *asked.reading, *_missing(manifest), *_prepare(manifest)]
+        roles = options_of_roles({column.name: column.role for column in original.coded_part.schema})
+        arguments = [source.name, *roles, *asked.reading, *_missing(manifest), *_prepare(manifest)]
         if "--query" in asked.reading:
             notes.append("QUERY stands for the query that the original was read by.")
         if not asked.is_as_read or manifest.missing.get("columns"):
@@ -228,13 +230,19 @@ def _as_list(default: Any) -> list[Any]:
     return list(default.values() if isinstance(default, Mapping) else default or ())
 
 
-def _roles(original: AnyTable) -> list[str]:
-    schema: Schema = original.coded_part.schema
+def options_of_roles(roles: Mapping[str, Role]) -> list[str]:
+    """Write roles of columns as options.
+
+    Examples
+    --------
+    >>> options_of_roles({"ill": Role.SENSITIVE_QUASI_IDENTIFIER, "y": Role.TARGET})
+    ['--target', 'y', '--quasi-identifiers', 'ill', '--sensitive', 'ill']
+    """
     flags: list[str] = []
     for role, flag in _FLAG_OF_ROLE.items():
-        names = schema.names(role)
+        names = [name for name, own in roles.items() if own.is_one_of([role])]
         if names:
-            flags += [flag, names[0] if role in (Role.TARGET, Role.WEIGHT) else _comma_separated(names)]
+            flags += [flag, names[0] if role in _SINGLE_ROLES else _comma_separated(names)]
     return flags
 
 

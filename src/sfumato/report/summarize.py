@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.attack.correspondence import Correspondence
+from sfumato.attack.risk import attacked_rows
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.errors import ManifestError
@@ -17,6 +19,7 @@ from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.mechanisms.registry import find_mechanism
 from sfumato.progress import Progress
+from sfumato.report.detail import detail_left
 from sfumato.report.guarantee_texts import assumptions_of, guarantee_in_words, number_in_words
 from sfumato.report.in_short import InShort, in_short
 from sfumato.report.measured import risk_left, risk_section, utility_kept
@@ -25,7 +28,7 @@ from sfumato.report.prepared_columns import prepared_in_words
 from sfumato.report.reproduction import Asked, audit_command, command_for, mechanism_of
 from sfumato.schema import Role
 
-# What became of every column: names, roles and numbers of distinct values, never a value.
+# What became of every column: names, roles and how much detail is left, never a value.
 
 
 KEPT, DROPPED, COARSENED, FEATURES = "kept unchanged", "dropped", "coarsened", "turned into 0/1 features"
@@ -45,18 +48,21 @@ def column_changes(
     Parameters
     ----------
     original : Table or BinaryTable or None
-        Without it, roles of dropped columns and distinct values before are not known.
+        Without it, roles of dropped columns and how much detail is left are not known.
     most : int or None
         How many are listed; ``None``: all.
 
     Returns
     -------
     dict
-        ``n_columns``, and ``changes``: of up to ``most`` columns the ``name``, ``role``, ``change``, ``n_before`` and
-        ``n_after`` distinct values (``None`` where not known or not released) and ``n_features``, the released columns
-        made of it. A column that is neither released nor named by the manifest is not named (decision 0005).
+        ``n_columns``, and ``changes``: of up to ``most`` columns the ``name``, ``role``, ``change``, ``detail_left``
+        (see :func:`sfumato.report.detail.detail_left`; ``None`` where not known) and ``n_features``, the released
+        columns made of it. A column that is neither released nor named by the manifest is not named (decision 0005).
     """
     after, before = Columns(released), Columns(original) if original is not None else None
+    tables = None
+    if original is not None:
+        tables = Correspondence(attacked_rows(original, manifest), released, manifest)
     rules = {str(entry["name"]): entry for entry in manifest.recodings if "name" in entry and "column" in entry}
     made: dict[str, list[str]] = {}
     for name in after.names:
@@ -66,18 +72,19 @@ def column_changes(
     sources = before.sources if before is not None else ()
     in_order = [name for name in sources if name in made or name in dropped]
     known = dict.fromkeys([*in_order, *made, *manifest.dropped_columns])
-    changes = [
-        _sizes(name, made.get(name, []), after, before)
-        | {
-            "change": (PREPARED if name in prepared and name in made else "")
-            + _in_words(name, made.get(name, []), rules, manifest.perturbation or {}, after)
-        }
-        for name in islice(known, most)
-    ]
+    changes = []
+    for name in islice(known, most):
+        left = None if tables is None or name not in tables.original else detail_left(tables, name)
+        done = _in_words(name, made.get(name, []), rules, manifest.perturbation or {}, after)
+        if done == COARSENED and left == 1:
+            done = KEPT  # no class needed a range of it
+        change = f"{PREPARED if name in prepared and name in made else ''}{done}"
+        described = _described(name, made.get(name, []), after, before)
+        changes.append(described | {"change": change, "detail_left": left})
     return {"n_columns": len(known), "changes": changes}
 
 
-def _sizes(name: str, made: Sequence[str], after: Columns, before: Columns | None) -> dict[str, Any]:
+def _described(name: str, made: Sequence[str], after: Columns, before: Columns | None) -> dict[str, Any]:
     is_known = before is not None and name in before
     role: str | None = None
     if before is not None and is_known:
@@ -87,8 +94,6 @@ def _sizes(name: str, made: Sequence[str], after: Columns, before: Columns | Non
     return {
         "name": name,
         "role": role,
-        "n_before": before.coded(name).n_distinct if before is not None and is_known else None,
-        "n_after": after.coded(name).n_distinct if list(made) == [name] else None,
         "n_features": len(made),
     }
 
@@ -298,7 +303,7 @@ def _verdicts(
     """
     holder, seen = in_short(release, original, utility=utility, risk=risk), in_short(release)
     is_noisy = release.manifest.is_differentially_private or _done(release.manifest)["is_synthetic"]
-    told = replace(seen, prediction=holder.prediction, reidentified=holder.reidentified)
+    told = replace(seen, prediction=holder.prediction, reidentified=holder.reidentified, counts_rows=holder.counts_rows)
     return holder, seen if is_noisy else told
 
 

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.attack.intervals import area_under_curve, rate_interval, ratio_interval, residual_risk
+from sfumato.attack.intervals import (
+    area_under_curve,
+    difference_interval,
+    rate_interval,
+    ratio_interval,
+    residual_risk,
+)
 from sfumato.errors import InvalidParameterError
 
 
@@ -20,7 +26,23 @@ def test_rates_have_the_wilson_intervals_printed_by_newcombe(n_success, n, low, 
     assert rate_interval(n_success, n) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
 
 
+@pytest.mark.parametrize(
+    ("counts", "low", "high"),
+    [
+        ((56, 70, 48, 80), 0.0524, 0.3339),
+        ((9, 10, 3, 10), 0.1705, 0.8090),
+        ((5, 56, 0, 29), -0.0381, 0.1926),
+        ((0, 10, 0, 20), -0.1611, 0.2775),
+        ((10, 10, 0, 10), 0.6075, 1.0),
+    ],
+)
+def test_differences_of_rates_have_the_intervals_printed_by_newcombe(counts, low, high):
+    """Table II of Newcombe, Statistics in Medicine 17 (1998) 873-890, method 10."""
+    assert difference_interval(*counts) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
+
+
 def test_without_attempts_nothing_is_known():
+    assert difference_interval(0, 0, 1, 2) == (-1.0, 1.0)
     assert rate_interval(0, 0) == (0.0, 1.0)
     assert residual_risk(0, 0, 1, 2) == (None, (0.0, 1.0))
 

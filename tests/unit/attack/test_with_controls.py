@@ -235,7 +235,7 @@ def test_a_release_of_stars_only_gives_nothing_away():
     found = attack_with_controls(original, control, released, manifest)
 
     for entry in found["attacks"]:
-        assert entry["risk"]["interval"][0] == 0
+        assert entry["risk" if "risk" in entry else "advantage"]["interval"][0] <= 0
     by_name = attacks_by_name(found)
     assert by_name[SINGLED_ALL]["released"]["n_success"] == by_name[SINGLED_ALL]["control"]["n_success"] == 0
     assert by_name[MEMBER]["auc"]["value"] == 0.5
@@ -252,8 +252,8 @@ def test_control_people_equal_to_those_released_show_no_risk():
         assert found[key]["risk"]["value"] == 0
         assert found[key]["released"] == found[key]["control"]
     assert found[MEMBER]["auc"]["value"] == 0.5
-    for key in (LINKED, MEMBER):
-        assert found[key]["risk"]["interval"][0] == 0
+    assert found[LINKED]["risk"]["interval"][0] == 0
+    assert found[MEMBER]["advantage"]["interval"][0] <= 0
 
 
 def test_the_original_as_a_release_gives_members_away():
@@ -261,8 +261,9 @@ def test_the_original_as_a_release_gives_members_away():
 
     found = attacks_by_name(attack_with_controls(original, control, original))
 
-    for key in (SINGLED_ALL, SINGLED_QUASI, INFERRED, MEMBER):
+    for key in (SINGLED_ALL, SINGLED_QUASI, INFERRED):
         assert found[key]["risk"]["interval"][0] > 0.2
+    assert found[MEMBER]["advantage"]["interval"][0] > 0.2
     assert found[MEMBER]["auc"]["interval"][0] > 0.5
     assert found[INFERRED]["is_better_than_guessing"]
 
@@ -318,10 +319,12 @@ def test_intervals_hold_no_risk_for_a_release_of_other_people():
         groups = [people_of(drawn(150, [seed, i], n_values=40)) for i in range(3)]
         found = attack_with_controls(groups[0], groups[1], groups[2], seed=seed)
         for key, entry in attacks_by_name(found).items():
-            begin_at_0.setdefault(key, []).append(entry["risk"]["interval"][0] == 0)
-            if "auc" in entry:
-                low, high = entry["auc"]["interval"]
-                begin_at_0.setdefault("auc", []).append(low <= 0.5 <= high)
+            if "risk" in entry:
+                begin_at_0.setdefault(key, []).append(entry["risk"]["interval"][0] == 0)
+                continue
+            for name, chance in (("advantage", 0), ("auc", 0.5)):
+                low, high = entry[name]["interval"]
+                begin_at_0.setdefault(name, []).append(low <= chance <= high)
 
     assert {key: np.mean(found) >= 0.93 for key, found in begin_at_0.items()} == dict.fromkeys(begin_at_0, True)
 
@@ -343,6 +346,31 @@ def test_members_are_called_by_a_threshold_from_the_other_half():
 
     assert (found["released"]["n_success"], found["control"]["n_success"]) == (1, 1)
     assert (found["released"]["n_people"], found["guessing"]) == (2, None)
+    assert found["advantage"]["value"] == 0  # one of two and one of two
+    assert "risk" not in found
+
+
+def test_an_attacker_who_calls_everybody_a_member_has_no_advantage():
+    """The risk of the other attacks would be 100 %: no member is missed."""
+    members = np.array([1.0, 1.0, 1.0, 1.0] * 50)
+    controls = np.array([0.0, 1.0, 1.0, 1.0] * 50)  # of the half that is judged all look like members
+
+    found = _membership(members, controls)
+
+    assert (found["released"]["rate"], found["control"]["rate"]) == (1.0, 1.0)
+    assert found["advantage"]["value"] == 0
+    assert found["advantage"]["interval"][0] < 0 < found["advantage"]["interval"][1]
+
+
+def test_without_a_signal_the_advantage_is_that_of_guessing():
+    """Members and controls of one population: the mean of 400 advantages is near 0, and their intervals hold it."""
+    random = np.random.default_rng(11)
+
+    found = [_membership(*random.integers(0, 20, (2, 200)).astype(float)) for _ in range(400)]
+
+    advantages = [one["advantage"] for one in found]
+    assert abs(np.mean([one["value"] for one in advantages])) < 0.01
+    assert np.mean([one["interval"][0] <= 0 <= one["interval"][1] for one in advantages]) >= 0.93
 
 
 # --- draws, order and bounds -----------------------------------------------------------------------------------------
@@ -428,9 +456,10 @@ def test_releases_of_every_mechanism_are_attacked_and_no_cell_is_told(name):
         if "not_applicable" in entry:
             assert len(entry["not_applicable"]) > 10
             continue
-        low, high = entry["risk"]["interval"]
-        assert 0 <= low <= high <= 1
-        assert entry["released"]["n_people"] == (100 if entry["attack"] == "membership" else 200)
+        is_membership = entry["attack"] == "membership"
+        low, high = entry["advantage" if is_membership else "risk"]["interval"]
+        assert (-1 if is_membership else 0) <= low <= high <= 1
+        assert entry["released"]["n_people"] == (100 if is_membership else 200)
     assert [e["attack"] for e in found["attacks"]][:3] == ["singling_out", "singling_out", "linkability"]
     by_class = attacks_by_name(found).get(SINGLED_QUASI, {})
     if any(g["kind"] == "k-anonymity" for g in release.manifest.guarantees) and "released" in by_class:

@@ -101,7 +101,7 @@ def test_what_can_be_measured_is_measured(folder, capsys, columns):
 
     assert code == 0
     assert line_of(lines, "Prediction:").startswith("AUC ")
-    assert any(line.startswith("WARNING: this release predicts no better than the majority class") for line in lines)
+    assert any(line.startswith("WARNING: this release is not shown to predict better than guessing") for line in lines)
 
 
 @pytest.mark.slow

@@ -84,7 +84,7 @@ def test_others_are_told_less():
     assert {row["what"] for row in told["risk"]["rows"]} < {row["what"] for row in found["risk"]["rows"]}
     assert not any(row["unit"] == "count" for row in told["risk"]["rows"])
     assert all(not entry["recall"] for entry in told["utility"]["classifiers"])
-    assert all(entry["n_before"] is None for entry in told["columns"]["changes"])
+    assert all(entry["detail_left"] is None for entry in told["columns"]["changes"])
     assert told["reproduction"]["command"] is None
     assert found["risk"]["class_sizes"]
 

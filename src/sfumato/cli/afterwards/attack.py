@@ -405,7 +405,7 @@ def _details(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 _COLUMNS_SHOWN = 5
-_WIDTH = 62
+_WIDTH = 68
 
 
 def attack_pair(
@@ -536,26 +536,14 @@ def _line(label: str, before: Any, after: Any) -> str:
 
 
 def _reidentification_lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    from sfumato.attack.reidentification import in_one_unit
+    from sfumato.attack.reidentification import reidentification_figures
 
     yield "re-identification by an attacker who knows all quasi-identifiers"
     if reason := _reason(after):
         yield f"  not applicable: {reason}"
         return
-    before, after = in_one_unit(before, after)
-    counted = after["counted"]
-    for who in ("prosecutor", "journalist"):
-        for what in ("highest", "mean"):
-            yield _line(f"{who}, {what} risk", before[who][what], after[who][what])
-    yield _line(f"share of {counted} re-identified (marketer attack)", before["marketer"], after["marketer"])
-    has_several = "largest_share" in after
-    alone = (
-        "people with a row that only they fit" if has_several else f"{counted} whose only candidate is their own row"
-    )
-    yield _line(alone, before["n_found"], after["n_found"])
-    if has_several:
-        largest = "largest share of one person in the rows of a group"
-        yield _line(largest, before["largest_share"], after["largest_share"])
+    for one in reidentification_figures(before, after):
+        yield _line(one.what, one.before, one.after)
     if after["note"]:
         yield f"  note: {after['note']}"
 

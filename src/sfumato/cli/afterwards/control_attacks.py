@@ -23,14 +23,18 @@ _SINGLED = {"all released columns": "singled out by all released columns"}
 _LABELS = {
     "singling_out": "singled out by quasi-identifiers",
     "linkability": "two databases linked by quasi-identifiers",
-    "membership": "recognised as a member",
+    "membership": "called a member, and the advantage",
 }
 _RISK_NOTE = (
     "risk: of 100 {counted} on {whom} the attack would fail if they were not in the table, on how many it succeeds "
     "because they are"
 )
 _ONE_ROW_EACH = "each row counts as a person: rows of one person may be in both groups, which makes risks look smaller"
-_MEMBERSHIP_NOTE = "k-anonymity, l-diversity and t-closeness promise nothing about membership"
+_MEMBERSHIP_NOTE = (
+    "advantage: share of {counted} in the table called members less that of control {counted} called so, by a "
+    "threshold chosen on others; 0 is guessing. k-anonymity, l-diversity and t-closeness promise nothing about "
+    "membership"
+)
 
 
 def attack_held_out(
@@ -151,7 +155,8 @@ def _label(entry: Mapping[str, Any]) -> str:
 def _side(entry: Mapping[str, Any]) -> str:
     if "not_applicable" in entry:
         return f"{'not applicable':>{7 + 1 + 8}}  {'':<{_RISK}}"
-    value, (low, high) = entry["risk"]["value"], entry["risk"]["interval"]
+    measured = entry["advantage"] if "advantage" in entry else entry["risk"]
+    value, (low, high) = measured["value"], measured["interval"]
     shown = "unknown" if value is None else f"{100 * value:.1f} ({100 * low:.1f} to {100 * high:.1f})"
     return f"{100 * entry['released']['rate']:>7.1f} {100 * entry['control']['rate']:>8.1f}  {shown:<{_RISK}}"
 
@@ -169,7 +174,7 @@ def _notes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]
     yield _RISK_NOTE.format(counted=counted, whom="whom" if counted == "people" else "which")
     if counted != "people":
         yield _ONE_ROW_EACH
-    yield _MEMBERSHIP_NOTE
+    yield _MEMBERSHIP_NOTE.format(counted=counted)
     n_released, n_crowd = after["n_people"]["released"], after["n_crowd"]
     if n_crowd < _FEW_CONTROLS * n_released:
         yield (
@@ -189,5 +194,5 @@ def _reasons(when: str, attacks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for entry in attacks:
         if "not_applicable" in entry:
             yield f"{when}, {_label(entry)}: not applicable: {entry['not_applicable']}"
-        elif entry["risk"]["value"] is None:
+        elif "risk" in entry and entry["risk"]["value"] is None:
             yield f"{when}, {_label(entry)}: risk unknown, because the attack succeeds on every control person"

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sfumato.schema import Role
+
 if TYPE_CHECKING:
+    from sfumato.mechanisms.base import Mechanism, Release
+    from sfumato.report.in_short import Prediction
     from sfumato.table.coding import Table
 
 
@@ -37,6 +41,7 @@ def command(output: str, k: int, quick: bool, force: bool) -> None:
     from sfumato.project.file import DEFAULT_MECHANISM
     from sfumato.publishing.publish import propose_release, publish
     from sfumato.publishing.reaudit import audit_published
+    from sfumato.report.in_short import Prediction
     from sfumato.report.render import report_html
     from sfumato.report.summarize import summarize
 
@@ -67,12 +72,33 @@ def command(output: str, k: int, quick: bool, force: bool) -> None:
     click.echo("\nThe release in five lines:", err=True)
     show_lines(summary["verdict"]["headed"])
     show_warnings(summary["verdict"]["warnings"])
+    if not quick:
+        _show_remedy(published.release, table, mechanism, folder, Prediction.of(summary["utility"]))
     files = "release.csv, release.csv.manifest.json, report.html, admissions.csv, sfumato.toml"
     click.echo(f"\nFiles in {folder}/: {files}", err=True)
     again = f"sfumato release --project {folder}/sfumato.toml --force"
     click.echo(f"Next: open {folder}/report.html; edit {folder}/sfumato.toml and run '{again}';", err=True)
     click.echo(f"      compare other mechanisms with 'sfumato compare --project {folder}/sfumato.toml'", err=True)
     click.echo(f"      or do all of it in the browser with 'sfumato serve --project {folder}/sfumato.toml'", err=True)
+
+
+def _show_remedy(
+    release: Release, table: Table, mechanism: Mechanism, folder: Path, prediction: Prediction | str
+) -> None:
+    """Say by which command few rows of the demo are unique."""
+    from sfumato.cli.options.tables import progress_bar
+    from sfumato.cli.speaking.summary import show_remedy
+    from sfumato.report.reproduction import options_of_roles
+    from sfumato.report.unique_rows import remedy_for
+
+    bar, progress = progress_bar("fewer unique rows")
+    with bar:
+        remedy = remedy_for(release, table, mechanism, prediction, progress=progress)
+    if remedy is not None:
+        roles = dict.fromkeys(table.schema.names(Role.TARGET), Role.TARGET) | dict(remedy.roles)
+        data, output = str(folder / "admissions.csv"), str(folder / "fewer-unique-rows.csv")
+        command = ["sfumato", "release", data, *options_of_roles(roles), "-k", str(remedy.k), "-o", output]
+        show_remedy(command, remedy)
 
 
 def _read_demo(folder: Path) -> Table:
@@ -87,8 +113,6 @@ def _read_demo(folder: Path) -> Table:
 
 
 def _show_roles(table: Table) -> None:
-    from sfumato.schema import Role
-
     for role in Role:
         names = table.schema.names(role)
         if names:

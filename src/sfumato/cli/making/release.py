@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from sfumato.cli.options.preparing import (
     refuse_preparations_beside_project,
 )
 from sfumato.cli.options.tables import (
+    ROLE_SETTINGS,
     TABLE_FILE_HELP,
     check_data_there,
     confirm_option,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from sfumato.progress import Progress
     from sfumato.project.file import Project
     from sfumato.publishing.together import LedgerUse, NotRecorded, Recording
+    from sfumato.report.in_short import Prediction
     from sfumato.table.coding import Source
     from sfumato.table.io.read import ReadOptions
     from sfumato.table.roles import ColumnGuess
@@ -269,7 +271,7 @@ def command(
         warn_of_identifiers(published.audit)
     if as_json:
         click.echo(release.manifest.to_json(), nl=False)
-    from sfumato.report.in_short import in_short
+    from sfumato.report.in_short import MOST_UNIQUE, in_short
     from sfumato.report.prepared_columns import prepared_in_words, prepared_warnings
 
     if order.mechanism == DEFAULT_MECHANISM:
@@ -292,6 +294,49 @@ def command(
             _describe(published.table_path, force=force)
     said = [*short.warnings(), *order_warnings(release), *prepared_warnings(release.manifest)]
     show_warnings([*said, *formula_warnings(release, target)])
+    if order.mechanism == DEFAULT_MECHANISM and not quick and short.unique > MOST_UNIQUE:
+        _offer_remedy(release, original, order, short.prediction)
+
+
+def _offer_remedy(release: Release, original: AnyTable, order: Order, prediction: Prediction | str) -> None:
+    """Say by which command few rows are unique: the one that was typed, with other roles and another k."""
+    from sfumato.cli.speaking.summary import show_remedy
+    from sfumato.report.reproduction import options_of_roles
+    from sfumato.report.unique_rows import remedy_for
+
+    bar, progress = progress_bar("fewer unique rows")
+    with bar:
+        remedy = remedy_for(release, original, order.built, prediction, progress=progress)
+    if remedy is None:
+        return
+    context = click.get_current_context()
+    given = _typed(context, without=("k", "force", *ROLE_SETTINGS))
+    typed = ["sfumato", "release", *given, "-k", str(remedy.k), "--force"]
+    if context.params["data"] and not context.params["project"]:
+        show_remedy([*typed, *options_of_roles(given_roles(dict(context.params)) | dict(remedy.roles))], remedy)
+        return
+    roles = ", ".join(f"'{name}' the role \"{role}\"" for name, role in remedy.roles.items())
+    file = context.params["project"] or PROJECT_NAME
+    show_remedy(typed, remedy, first=f"give {roles} in {file} and " if roles else "")
+
+
+def _typed(context: click.Context, *, without: Sequence[str]) -> list[str]:
+    """Write the arguments and options that were given, but for some."""
+    found: list[str] = []
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        is_given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if not is_given or name in without or name not in context.params:
+            continue
+        value = context.params[name]
+        if isinstance(parameter, click.Argument):
+            found.append(str(value))
+        elif isinstance(parameter, click.Option) and parameter.is_flag:
+            found.append(parameter.opts[0])
+        else:
+            values = value if parameter.multiple else [value]
+            found += [text for one in values for text in (parameter.opts[0], str(one))]
+    return found
 
 
 def _check_descriptions(released: Path, *, force: bool) -> None:

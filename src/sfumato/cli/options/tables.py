@@ -193,6 +193,9 @@ def _formats(dates: Iterable[str], numbers: Iterable[str]) -> tuple[tuple[str, s
     return tuple(found.items())
 
 
+ROLE_SETTINGS = ("target", "person", "weight", "quasi_identifiers", "sensitive", "identifiers", "other")
+
+
 def given_roles(settings: dict[str, Any]) -> dict[str, Role]:
     """Take the role options out of a command's settings, as column → role."""
     from sfumato.errors import InvalidParameterError

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sfumato.audit.verify import AuditReport
     from sfumato.manifest import AnyTable
     from sfumato.mechanisms.base import Mechanism, Release
+    from sfumato.report.unique_rows import Remedy
     from sfumato.schema import Column, Schema
     from sfumato.table.io.read import ReadOptions
     from sfumato.table.repeating import IdentifierCounts
@@ -169,6 +170,12 @@ def warn_of_identifiers(report: AuditReport) -> None:
     show_warnings(
         [f"{one.message[0].upper()}{one.message[1:]}." for one in report.unchecked if one.name == IDENTIFIERS]
     )
+
+
+def show_remedy(command: Sequence[str], remedy: Remedy, *, first: str = "") -> None:
+    """Say by which command few rows are unique, and what it costs; ``first`` is to be done before."""
+    warn(on_one_line(f"To remove this warning, {first}run: {shlex.join(command)}"))
+    warn(on_one_line(f"  ({remedy.cost_in_words()})"))
 
 
 def show_release(release: Release) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.audit.reading.cells import Containing
 from sfumato.schema import AS_TEXT, Column, Kind
 from sfumato.table.binary import BinaryTable
 from sfumato.table.cells import as_text
@@ -134,18 +135,80 @@ def histogram(column: CodedColumn, kind: Kind, max_bars: int = MAX_BARS) -> Hist
     >>> histogram(CodedColumn.encode(pa.array(list(range(40)))), Kind.NUMERIC, max_bars=2)
     {'labels': ['0 – 20', '20 – 40'], 'counts': [20, 20]}
     """
+    bars = bars_of(column, kind, max_bars)
+    counts = np.bincount(bars.of_value, weights=_present_counts(column), minlength=len(bars.labels))
+    return {"labels": list(bars.labels), "counts": [int(count) for count in counts]}
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Bars:
+    """Bars of a column: their labels, the bar of each value that is not missing, and where each value lies.
+
+    ``sizes`` and ``edges`` are of bars that are ranges of numbers or days; ``None`` where bars are values.
+    """
+
+    labels: tuple[str, ...]
+    of_value: NDArray[np.int64]
+    sizes: NDArray[np.float64] | None = None
+    edges: NDArray[np.float64] | None = None
+
+
+def bars_of(column: CodedColumn, kind: Kind, max_bars: int = MAX_BARS) -> Bars:
+    """Choose the bars of a column, see :func:`histogram`."""
     counts = _present_counts(column)
     values = column.values[: len(counts)]
     if len(counts) <= max_bars:
-        return {"labels": _written(values), "counts": counts.tolist()}
+        return Bars(tuple(_written(values)), np.arange(len(counts)))
     sizes = _sizes(values, kind)
     edges = None if sizes is None else _edges(sizes, kind, max_bars)
     if sizes is None or edges is None:
         return _most_frequent(values, counts, max_bars)
     places = np.clip(np.searchsorted(edges, sizes, side="right") - 1, 0, len(edges) - 2)
-    summed = np.bincount(places, weights=counts, minlength=len(edges) - 1)
     labels = [f"{low} – {high}" for low, high in itertools.pairwise(_edge(edge, kind) for edge in edges.tolist())]
-    return {"labels": labels, "counts": [int(count) for count in summed]}
+    return Bars(tuple(labels), places.astype(np.int64), np.clip(sizes, edges[0], edges[-1]), edges)
+
+
+def mass_in_bars(bars: Bars, read: Containing, n_rows: NDArray[np.integer]) -> list[float]:
+    """Spread the rows of every released cell over the original's bars.
+
+    The rows of a range of numbers or dates lie evenly over its width, those of a set evenly on its values; a cell of
+    one value adds to that value's bar. A cell that stands for no value of the original adds to none.
+
+    Parameters
+    ----------
+    read : Containing
+        Which values of the original each distinct released cell may stand for.
+    n_rows : array of int
+        Rows of each distinct released cell.
+
+    Examples
+    --------
+    >>> from sfumato.audit.reading.cells import contained
+    >>> column = CodedColumn.encode(pa.array(list(range(40))))
+    >>> read = contained(pa.array(["[0, 29]", "35"]), column.values, Kind.NUMERIC)
+    >>> mass_in_bars(bars_of(column, Kind.NUMERIC, max_bars=2), read, np.array([30, 5]))
+    [20.0, 15.0]
+    """
+    place = read.places[: len(bars.of_value)]
+    known = np.unique(place)
+    first, last = np.searchsorted(known, read.starts), np.searchsorted(known, read.stops)
+    n_values = last - first
+    in_cell = np.bincount(read.cells, weights=n_values, minlength=read.n_cells)
+    rows = np.asarray(n_rows)[read.cells] * n_values / np.maximum(in_cell[read.cells], 1)
+    shares = np.zeros((len(known), len(bars.labels)))  # of each place in each bar: values that mean the same share one
+    np.add.at(shares, (np.searchsorted(known, place), bars.of_value), 1)
+    shares /= shares.sum(axis=1, keepdims=True)
+    total = np.concatenate([np.zeros((1, len(bars.labels))), np.cumsum(shares, axis=0)])
+    spread = (total[last] - total[first]) / np.maximum(n_values, 1)[:, None]
+    if bars.sizes is not None and bars.edges is not None and len(known) > 1:
+        at = np.zeros(len(known))
+        at[np.searchsorted(known, place)] = bars.sizes
+        wide = n_values > 1
+        low, high = at[first[wide]], at[last[wide] - 1] + np.diff(np.sort(at)).min()  # whole numbers fill their width
+        inside = np.clip(np.minimum(high[:, None], bars.edges[1:]) - np.maximum(low[:, None], bars.edges[:-1]), 0, None)
+        inside[:, -1] += np.clip(high - np.maximum(low, bars.edges[-1]), 0, None)
+        spread[wide] = inside / np.maximum(inside.sum(axis=1, keepdims=True), _LEAST_WIDTH)
+    return np.round(rows @ spread, 6).tolist() if len(rows) else [0.0] * len(bars.labels)
 
 
 def _written(values: pa.Array) -> list[str]:
@@ -153,11 +216,12 @@ def _written(values: pa.Array) -> list[str]:
     return [text if len(text) <= _MAX_LABEL else text[: _MAX_LABEL - 1] + "…" for text in texts]
 
 
-def _most_frequent(values: pa.Array, counts: Counts, max_bars: int) -> Histogram:
+def _most_frequent(values: pa.Array, counts: Counts, max_bars: int) -> Bars:
     shown = np.argsort(-counts, kind="stable")[: max_bars - 1]
-    rest = f"{len(counts) - len(shown):,} other values"
+    of_value = np.full(len(counts), len(shown))
+    of_value[shown] = np.arange(len(shown))
     labels = _written(values.take(pa.array(shown)))
-    return {"labels": [*labels, rest], "counts": [*counts[shown].tolist(), int(counts.sum() - counts[shown].sum())]}
+    return Bars((*labels, f"{len(counts) - len(shown):,} other values"), of_value)
 
 
 def _sizes(values: pa.Array, kind: Kind) -> NDArray[np.float64] | None:

@@ -340,7 +340,7 @@ def _persons_in_words(profile: Mapping[str, Any]) -> Iterator[str]:
         yield f"{n_alone:,} of {n_persons:,} people have a row with quasi-identifying values that nobody else has."
     else:
         yield f"Everybody shares the quasi-identifying values of each row with at least {found['k'] - 1:,} others."
-    right = share_in_words(profile["reidentification_risk"]["named"])
+    right = share_in_words(profile["reidentification_risk"]["mean"])
     yield f"An attacker who knows these values and names one of the people who fit is right for {right} of the people."
 
 

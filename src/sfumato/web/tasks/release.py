@@ -46,7 +46,7 @@ from sfumato.web.column_store import STORE_NAME, Record, write_columns
 from sfumato.web.inputs import DATA, HIERARCHY, PROJECT_FILE, noted
 from sfumato.web.jobs.process import FIRST_RESULT_NAME
 from sfumato.web.project_files import DEFAULT_OUTPUT, REPORT_NAME, beside
-from sfumato.web.tasks.facts import histogram
+from sfumato.web.tasks.facts import bars_of, histogram, mass_in_bars
 
 if TYPE_CHECKING:
     from sfumato.web.jobs.process import Tell
@@ -120,20 +120,22 @@ def _own_rows(tables: Correspondence) -> NDArray[np.int64] | None:
         return None
 
 
-def column_records(tables: Correspondence, rows: RowsBeside, changes: Mapping[str, str]) -> Iterator[Record]:
+def column_records(
+    tables: Correspondence, rows: RowsBeside, changes: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Record]:
     """Give every column of the original, and every one that the release adds, as plain data.
 
     Parameters
     ----------
-    changes : mapping of str to str
-        What was done to a column, in words, as far as it is known.
+    changes : mapping of str to mapping
+        What was done to a column, in words, and how much of its detail is left, as far as it is known.
 
     Yields
     ------
     dict
         ``number``, ``name``, ``role``, ``change``, ``is_released``, ``before`` and ``after``. ``before`` (``None`` for
         a column that is new) and the entries of ``after`` hold ``name``, ``labels`` and ``counts`` of bars,
-        ``n_missing``, ``n_distinct`` and ``cells``, the texts of the rows to show (``None`` where missing).
+        ``n_missing`` and ``cells``, the texts of the rows to show (``None`` where missing).
     """
     made: dict[str, list[str]] = {}
     for name in tables.released.names:
@@ -148,11 +150,25 @@ def column_records(tables: Correspondence, rows: RowsBeside, changes: Mapping[st
             "number": number,
             "name": name,
             "role": str(described.role),
-            "change": changes.get(name, "released" if released else "dropped"),
+            "change": changes.get(name, {}).get("change", "released" if released else "dropped"),
+            "detail_left": changes.get(name, {}).get("detail_left"),
             "is_released": bool(released),
             "before": None if is_new else _shown(tables.original, name, first),
             "after": [_shown(tables.released, one, rows.released) for one in released],
+            "mass": _mass(tables, name) if released == [name] and not is_new else None,
         }
+
+
+def _mass(tables: Correspondence, name: str) -> list[float] | None:
+    """Rows of a released column in the bars of the original's; ``None`` where its cells cannot be read beside it."""
+    if tables.original.feature(name) is not None or tables.released.feature(name) is not None:
+        return None
+    try:
+        read = tables.column(name).containing
+    except SchemaError:
+        return None
+    bars = bars_of(tables.original.coded(name), tables.original.describe(name).kind)
+    return mass_in_bars(bars, read, tables.released.coded(name).counts)
 
 
 def _shown(columns: Columns, name: str, rows: NDArray[np.int64]) -> dict[str, Any]:
@@ -162,12 +178,10 @@ def _shown(columns: Columns, name: str, rows: NDArray[np.int64]) -> dict[str, An
         n_ones = len(ones)
         cells: Sequence[str | None] = np.where(np.isin(rows, ones), "1", "0").tolist()
         labels, counts, n_missing = ["0", "1"], [columns.n_rows - n_ones, n_ones], 0
-        n_distinct = 2 if 0 < n_ones < columns.n_rows else 1
     else:
         coded = columns.coded(name)
         bars = histogram(coded, columns.describe(name).kind)
         labels, counts, n_missing = bars["labels"], bars["counts"], coded.n_missing
-        n_distinct = coded.n_distinct - coded.values.null_count
         # A row that is not there takes any code: its cell is blanked below.
         codes = coded.codes[rows] if len(coded.codes) else np.zeros(len(rows), dtype=np.int32)
         cells = _texts(coded.values, codes)
@@ -177,7 +191,6 @@ def _shown(columns: Columns, name: str, rows: NDArray[np.int64]) -> dict[str, An
         "labels": labels,
         "counts": counts,
         "n_missing": n_missing,
-        "n_distinct": n_distinct,
         "cells": [cell if there else None for cell, there in zip(cells, is_there, strict=True)],
     }
 
@@ -365,7 +378,7 @@ def _write_pictures(pictures: Iterable[Picture], folder: Path) -> None:
 def _write_columns(original: AnyTable, release: Release, summary: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     tables = tables_beside(original, release)
     rows = rows_beside(tables)
-    changes = {str(entry["name"]): str(entry["change"]) for entry in summary["columns"]["changes"]}
+    changes = {str(entry["name"]): entry for entry in summary["columns"]["changes"]}
     write_columns(folder / STORE_NAME, column_records(tables, rows, changes))
     return {
         "n_shown": max(rows.n_original, len(rows.released)),

@@ -116,32 +116,34 @@ def _whole(text: str, otherwise: int) -> int:
 
 
 def _distribution(record: Record) -> dict[str, Any]:
-    """Put the bars of a column before beside those after: in one table where the labels are the same."""
-    before, after = record["before"], record["after"]
+    """Lay the released rows over the bars of the original; ranges and sets are spread over the values they cover."""
+    before, after, mass = record["before"], record["after"], record.get("mass")
     is_same = before is not None and len(after) == 1 and set(after[0]["labels"]) <= set(before["labels"])
-    paired = []
-    if is_same:
+    if mass is None and is_same:  # a 0/1 feature
         counts = dict(zip(after[0]["labels"], after[0]["counts"], strict=True))
+        mass = [counts.get(label, 0) for label in before["labels"]]
+    paired = []
+    if before is not None and mass is not None:
         paired = [
-            {"label": label, "before": count, "after": counts.get(label, 0)}
-            for label, count in zip(before["labels"], before["counts"], strict=True)
+            {"label": label, "before": count, "after": rows}
+            for label, count, rows in zip(before["labels"], before["counts"], mass, strict=True)
         ]
-    sides = [side for side in (before, *after) if side is not None]
     return {
         **{name: record[name] for name in ("name", "role", "change", "is_released")},
+        "detail_left": record.get("detail_left"),
         "before": _bars(before) if before is not None else None,
         "after": [_bars(side) for side in after[:MOST_FEATURES]],
         "n_left_out": max(0, len(after) - MOST_FEATURES),
         "paired": paired,
-        "is_paired": is_same,
+        "is_paired": mass is not None,
         "n_rows": {"before": _n_rows(before), "after": _n_rows(after[0]) if after else 0},
-        "n_most": max([count for side in sides for count in side["counts"]], default=0),
+        "n_most": max([rows for row in paired for rows in (row["before"], row["after"])], default=0),
     }
 
 
 def _bars(side: Record) -> dict[str, Any]:
     bars = [{"label": label, "count": n} for label, n in zip(side["labels"], side["counts"], strict=True)]
-    return {**{name: side[name] for name in ("name", "n_distinct", "n_missing")}, "bars": bars, "n_rows": _n_rows(side)}
+    return {**{name: side[name] for name in ("name", "n_missing")}, "bars": bars, "n_rows": _n_rows(side)}
 
 
 def _n_rows(side: Record | None) -> int:

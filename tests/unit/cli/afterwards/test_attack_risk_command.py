@@ -63,7 +63,7 @@ def test_words_put_before_beside_released_and_quote_no_cell(folder, capsys, mech
 
     assert code == 0
     for words in (
-        "prosecutor, highest risk",
+        "highest risk of a person, known to be in the table (prosecutor)",
         "marketer",
         "50 or more",
         "unique on up to",

@@ -1,8 +1,8 @@
 r"""Persons of classes of equal rows, and the risk of a person who may have rows in several.
 
 In a class of :math:`d_j` different persons a row's risk is :math:`1/d_j`, a person's highest risk that of the most
-exposed row. Who names one person in every class finds a person with probability :math:`1 - \prod_j (1 - 1/d_j)` in at
-least one of them. All rows without a person count as those of one.
+exposed row. Who names one person in every class is right about a person at least once with probability
+:math:`1 - \prod_j (1 - 1/d_j)`. All rows without a person count as those of one.
 """
 
 from __future__ import annotations
@@ -40,13 +40,16 @@ def highest_of_each(who: Ids, risks: Risks) -> Risks:
 
 
 def named(who: Ids, groups: Ids, risks: Risks) -> Risks:
-    """Probability of each person to be named in at least one group; one guess a group, at its most exposed row."""
+    """Probability that any guess about a person is right: one guess a group, at its most exposed row.
+
+    Of those who have rows, as :func:`highest_of_each` gives them.
+    """
     pairs, place = np.unique(np.column_stack([who, groups]), axis=0, return_inverse=True)
     in_group = np.zeros(len(pairs))
     np.maximum.at(in_group, place.ravel(), risks)
     missed = np.ones(int(who.max(initial=-1)) + 1)
     np.multiply.at(missed, pairs[:, 0], 1 - in_group)
-    return 1 - missed
+    return (1 - missed)[np.unique(who)]
 
 
 def largest_share(classes: Ids, owner: Ids) -> float:
