@@ -18,7 +18,7 @@ from sfumato.guarantees.base import ROUNDING
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.progress import Progress
-from sfumato.report.guarantee_texts import NO_ORIGINAL, NOT_MEASURED, QUICK, share_in_words
+from sfumato.report.guarantee_texts import NO_ORIGINAL, NO_TARGET, NOT_MEASURED, QUICK, share_in_words
 from sfumato.schema import WITHHELD, Role
 
 MOST_NAMED = 12
@@ -250,6 +250,14 @@ def in_short(
         original is not None,
         counts_rows,
     )
+
+
+def without_training(release: Release, original: AnyTable | None) -> InShort:
+    """Sum a release up without training classifiers, as :func:`sfumato.release` does."""
+    has_target = any(column["role"] == str(Role.TARGET) for column in release.manifest.output["columns"])
+    reason = "release() trains no classifiers; Release.report(path, original=…) does" if has_target else NO_TARGET
+    utility = None if release.manifest.is_differentially_private else {NOT_MEASURED: reason}
+    return in_short(release, original, utility=utility)
 
 
 def _promise(entry: Mapping[str, Any]) -> str:
