@@ -42,7 +42,7 @@ FLAGS = {"format": "--format", "skip_rows": "--skip-rows"}
 
 
 def told(column: Column) -> tuple[object, ...]:
-    """What a column was taken for; a doubt is none any more once the project file says the format."""
+    """Say what a column was taken for; a doubt is none any more once the project file says the format."""
     reading = column.reading
     return column.name, column.role, column.kind, column.domain, reading and (reading.format, reading.unit)
 

@@ -18,7 +18,31 @@ RUN_FOLDER = "sfumato-compare"
 COMPARISON_NAME = "latest.comparison"
 """File there with all that the latest comparison has found so far, as JSON."""
 _NAMES_SHOWN = 5
-DEFAULT_MISSING_TOKENS = ("", "?", "NA", "N/A", "NaN", "nan", "NULL", "null")
+_NOT_STATED = (  # English, German, French, Spanish, Italian, Portuguese, Dutch, Polish
+    "not available, not stated",
+    "keine Angabe, keine Angaben, ohne Angabe, nicht angegeben",
+    "non renseigné, non renseignée, non disponible, non précisé",
+    "sin dato, sin datos, no disponible, no consta",
+    "non disponibile, non indicato, dato mancante",
+    "sem dados, sem informação, não informado, não disponível",
+    "niet beschikbaar, niet ingevuld, geen opgave",
+    "brak danych, nie podano",
+)
+_SHORT = "n/a, n.a., N.A., k.A., k. A., k.a., K.A., o.A., n.d., N.D., s/d, S/D, s.d., n/d, N/D, s/i, S/I, n.b., b.d."
+_PHRASES = ", ".join(_NOT_STATED).split(", ")
+DEFAULT_MISSING_TOKENS = tuple(
+    dict.fromkeys(
+        [
+            *("", "?", "NA", "N/A", "NaN", "nan", "NULL", "null"),
+            *_SHORT.split(", "),
+            *_PHRASES,
+            *(phrase[0].upper() + phrase[1:] for phrase in _PHRASES),
+        ]
+    )
+)
+"""Texts that mean "missing" where nobody says which do: not available, not stated, in the languages of column names.
+
+Words for *unknown* and *none* are values: an answer was given."""
 
 
 class Role(StrEnum):

@@ -78,7 +78,7 @@ def test_roles_are_words_or_roles(roles: dict[str, Any]) -> None:
         "ill": Role.TARGET,
     }
     assert {guess.column.name for guess in made.guesses} == {"sex", "mixed"}
-    assert "guessed roles" in made._repr_html_()
+    assert "Guessed roles" in made._repr_html_()
 
 
 def test_a_mechanism_by_name_takes_its_parameters() -> None:

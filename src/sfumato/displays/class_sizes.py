@@ -11,21 +11,27 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.attack.class_risk import CLASS_SIZES, class_size_distribution
 from sfumato.attack.correspondence import Correspondence
+from sfumato.audit.reading.columns import Columns, group_rows
 from sfumato.displays.base import (
     BLACK,
     BLUE,
     SMALL_POINTS,
     VERMILION,
     WHITE,
+    Display,
     DrawnDisplay,
     check_one_length,
     check_range,
+    display_of_manifest,
     dress,
     legend_below,
     new_axes,
+    registered_displays,
 )
 from sfumato.errors import InvalidParameterError
+from sfumato.guarantees import KAnonymity
 from sfumato.manifest import AnyTable, Manifest
+from sfumato.schema import Role
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,6 +143,20 @@ class ClassSizeDisplay(DrawnDisplay):
         dress(axes, title=self.title, note=note, x_label="rows in the class", y_label="rows, %")
         legend_below(axes)
         return self._drawn_on(axes)
+
+
+def display_of_release(released: AnyTable, manifest: Manifest, kind: str | None = None) -> Display:
+    """Make the display that a manifest has evidence for; where it has none, how many rows share quasi-identifiers.
+
+    Rows that were drawn anew, or dealt out to buckets, are not shown by the sizes of their classes.
+    """
+    has_evidence = any(known.can_draw(manifest) for known in registered_displays().values() if not known.by_name_only)
+    if kind is not None or has_evidence or manifest.perturbation is not None:
+        return display_of_manifest(manifest, kind)
+    shown = Columns(released)
+    promised = (entry.get("k") for entry in manifest.guarantees if entry["kind"] == KAnonymity.kind)
+    sizes = group_rows(shown, shown.with_role(Role.QUASI_IDENTIFIER)).sizes
+    return ClassSizeDisplay.from_class_sizes(sizes, k=next(promised, None))
 
 
 def sizes_before_and_after(

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
 from sfumato.errors import InputError, InvalidParameterError
@@ -20,6 +21,9 @@ from sfumato.mechanisms.recoder import GENERALIZED
 from sfumato.schema import Column, Kind
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.generalized import GeneralizedCell, read_cell, write_value
+from sfumato.table.io.read import ReadOptions, read_table
+from sfumato.table.kinds import guess_kind
+from sfumato.table.orders.recognise import recognise_order
 
 Matrix = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -41,13 +45,16 @@ class TrainingRows(NamedTuple):
     weights: NDArray[np.float64] | None = None
 
 
-class GeneralizedEncoder:
+class GeneralizedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Turn ranges, sets and labels into columns of numbers: the mean of what each cell represents.
 
     A cell stands for some of a column's values. A value by itself would get a few numbers; a cell gets their mean over
     the values that it stands for. So values and cells are numbers of one kind, a classifier that was trained on a
     release can be asked about original rows, and it does not matter how a cell is written: ``[17, 24]``, the set of its
     values and a label of a hierarchy that stands for them (see :func:`cells_of_release`) get the same numbers.
+
+    It is a transformer of scikit-learn, the step after a recoder:
+    ``make_pipeline(Mondrian(k=5), GeneralizedEncoder(), LogisticRegression())``.
 
     Parameters
     ----------
@@ -102,16 +109,23 @@ class GeneralizedEncoder:
         self.sets = sets
         self.max_values = max_values
 
-    def fit(self, table: Table, columns: Mapping[str, Column]) -> GeneralizedEncoder:
+    def fit(self, X: Any, columns: Any = None, y: Any = None) -> GeneralizedEncoder:
         """Learn which values occur.
 
         Parameters
         ----------
-        table : Table
+        X : Table or data frame
             Released columns, cells as :mod:`sfumato.table.generalized` writes them.
-        columns : mapping of str to Column
-            Columns to encode, with the kind that their *original* values have; see :func:`cells_of_release`.
+        columns : mapping of str to Column, optional
+            Columns to encode, with the kind that their *original* values have; see :func:`cells_of_release`. Without a
+            mapping all columns are encoded, and the values that their cells name say of which kind they are: numbers,
+            ISO dates, texts with a known order, or else categories.
+        y
+            Not looked at, and neither are classes that a pipeline gives in the place of ``columns``.
         """
+        table = _as_cells(X)
+        if not isinstance(columns, Mapping):
+            columns = {name: _described_by_cells(name, table[name]) for name in table.columns}
         self._parts: list[_Part] = []
         for name, described in columns.items():
             distinct = _Distinct.of(name, table[name], described)
@@ -132,9 +146,14 @@ class GeneralizedEncoder:
         self.is_categorical_, self.is_share_, self.is_piece_ = of_kinds.T
         return self
 
-    def transform(self, table: Table) -> Matrix:
-        """Encode the rows of a table, which may be another one than was fitted."""
+    def transform(self, X: Any) -> Matrix:
+        """Encode the rows of a table or data frame, which may be another one than was fitted."""
+        table = _as_cells(X)
         return _means(table.n_rows, self._read(table))
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
+        """Names of the encoded columns."""
+        return np.array(self.feature_names_, dtype=object)
 
     def training_rows(self, table: Table, target: Codes, seed: int = 0) -> TrainingRows:
         """Encode rows to train a classifier on: every row by its means, and by values drawn from its cells.
@@ -194,6 +213,22 @@ class GeneralizedEncoder:
         return [
             (part, _Distinct.of(part.described.name, column, part.described), column.codes) for part, column in columns
         ]
+
+
+def _as_cells(rows: Any) -> Table:
+    """Take the cells of a data frame as they are: no text of them means missing, and no format is looked for."""
+    if isinstance(rows, Table):
+        return rows
+    read = read_table(rows, options=ReadOptions(mixed_as_text=True, guess_formats=False, missing=()))
+    return read if isinstance(read, Table) else read.to_table()
+
+
+def _described_by_cells(name: str, column: CodedColumn) -> Column:
+    """Say of which kind the values are that the cells of a column name."""
+    named = pa.array(_Distinct.of(name, column, Column(name)).named(), pa.string())
+    kind = guess_kind(named)
+    order = recognise_order(named).domain if kind is Kind.CATEGORICAL else ()
+    return Column(name, kind=Kind.ORDERED, domain=order) if order else Column(name, kind=kind)
 
 
 def _means(n_rows: int, read: list[tuple[_Part, _Distinct, Codes]]) -> Matrix:
@@ -298,6 +333,10 @@ class _Distinct:
     @property
     def has_order(self) -> bool:
         return self.position_of is not None
+
+    def named(self) -> list[str]:
+        """Give all single values and range ends, in the order of their texts."""
+        return sorted({value for cell in self.cells for value in _named(cell)})
 
 
 def _positions(described: Column, values: Sequence[str]) -> NDArray[np.float64] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import hmac
@@ -9,7 +10,7 @@ import importlib
 import inspect
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, cached_property
@@ -21,18 +22,22 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError, SchemaError, on_one_line
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.progress import Progress
-from sfumato.schema import Role, Schema
+from sfumato.schema import Kind, Role, Schema
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import CodedColumn
 from sfumato.table.roles import ColumnGuess
 from sfumato.table.row_order import AS_READ, canonical_order
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     from matplotlib.axes import Axes
 
     from sfumato.mechanisms.earlier_releases import EarlierReleases
@@ -66,6 +71,8 @@ class Release:
         Row of the original that each row was made of; ``None``: all, in their order. It is never published.
     preparation_keys : PreparationKeys or None
         Secrets of pseudonyms and shifted dates, where there are some. They are never published.
+    summary : mapping or None
+        The sentences that ``repr`` and notebooks show; ``None``: made when they are asked for.
     """
 
     table: AnyTable
@@ -75,6 +82,7 @@ class Release:
     kept_rows: NDArray[np.intp] | None = None
     population: Population | None = None
     preparation_keys: PreparationKeys | None = None
+    summary: Mapping[str, Any] | None = None
 
     @property
     def guesses(self) -> tuple[ColumnGuess, ...]:
@@ -95,35 +103,74 @@ class Release:
             return np.arange(self.table.n_rows)
         return canonical_order(self.table, format)
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Hand the released rows to any library that reads Arrow: ``pl.from_arrow``, ``duckdb.sql``, ``pa.table``."""
+        return self._arrow().__arrow_c_stream__(requested_schema)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Give the released rows one by one, as mappings: what ``pd.DataFrame`` takes."""
+        return iter(self._arrow().to_pylist())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Give the released rows as a pandas data frame; names of columns are texts, numbers are numbers."""
+        frame: pd.DataFrame = self._arrow().to_pandas()
+        return frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """Give the released rows as a polars data frame; names of columns are texts, numbers are numbers."""
+        import polars
+
+        return polars.DataFrame(self._arrow())
+
+    def _arrow(self) -> pa.Table:
+        """Give the rows to hand out; numbers of a text file are texts up to here."""
+        data = self.data
+        plain = data.to_table() if isinstance(data, BinaryTable) else data
+        cells = plain.to_arrow()
+        for place, column in enumerate(plain.schema):
+            if column.kind is Kind.NUMERIC and pa.types.is_string(cells.schema.field(place).type):
+                cells = cells.set_column(place, column.name, _as_numbers(cells.column(place)))
+        return cells
+
+    def summed_up(self, original: AnyTable | None) -> Release:
+        """Return the same release with its summary; re-identification is measured if the original is given."""
+        return replace(self, summary=self._short(original))
+
+    def _short(self, original: AnyTable | None) -> Mapping[str, Any]:
+        shorts = importlib.import_module("sfumato.report.in_short")  # a later layer, which is loaded on demand
+        said: Mapping[str, Any] = shorts.without_training(self, original).to_dict()
+        return said
+
+    def _headed(self) -> dict[str, str]:
+        """Give what the command prints, by heading, after a line about the table; never a cell."""
+        manifest, said = self.manifest, self.summary or self._short(None)
+        rows = f"{manifest.output['rows']:,}" + (f" of {manifest.input['rows']:,}" if manifest.input else "")
+        columns = f"{len(manifest.output['columns']):,} columns ({len(manifest.dropped_columns):,} dropped)"
+        headed = {"Release": f"{rows} rows, {columns}, by {manifest.mechanism['name']}", **said["headed"]}
+        if self.guesses:
+            headed["Guessed roles"] = f"{len(self.guesses):,} (see .guesses)"
+        return headed | ({"WARNING": "; ".join(said["warnings"])} if said["warnings"] else {})
+
     def __repr__(self) -> str:
-        promises = "; ".join(g.in_plain_words() for g in self.manifest.promised())
-        return f"Release({self.table!r}, {self.manifest.mechanism['name']}: {promises})"
+        shorts = importlib.import_module("sfumato.report.in_short")  # a later layer, which is loaded on demand
+        return "\n".join(shorts.lines_of(self._headed()))
 
     def _repr_html_(self) -> str:
-        """Short table for notebooks: sizes, what is promised and what the audit found, never a cell."""
-        manifest = self.manifest
-        rows = [
-            ("mechanism", str(manifest.mechanism["name"])),
-            ("rows", f"{manifest.output['rows']:,}" + (f" of {manifest.input['rows']:,}" if manifest.input else "")),
-            ("columns", f"{len(manifest.output['columns']):,} ({len(manifest.dropped_columns):,} dropped)"),
-        ]
-        for entry, promise in zip(manifest.guarantees, manifest.promised(), strict=True):
-            found = entry.get("audited")
-            level = f"{found:.4g}" if isinstance(found, int | float) else "no level was measured"
-            rows.append((promise.kind, f"{promise.in_plain_words()} (audit: {level})"))
-        if self.guesses:
-            rows.append(("guessed roles", f"{len(self.guesses):,} (see .guesses)"))
+        """Give the same for notebooks, as a table."""
         cells = "".join(
-            f'<tr><th scope="row" style="text-align: left">{escape(name)}</th>'
-            f'<td style="text-align: left">{escape(on_one_line(text))}</td></tr>'
-            for name, text in rows
+            f'<tr><th scope="row" style="text-align: left">{escape(heading)}</th>'
+            f'<td style="text-align: left">{escape(on_one_line(sentence))}</td></tr>'
+            for heading, sentence in self._headed().items()
         )
         return f"<table><caption>sfumato release</caption><tbody>{cells}</tbody></table>"
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw what the manifest has evidence for; ``kind`` says which picture where there are several."""
-        displays = importlib.import_module("sfumato.displays.base")  # a later layer, which is loaded on demand
-        axes: Axes = displays.display_of_manifest(self.manifest, kind).plot(ax)
+        """Draw what the manifest has evidence for; ``kind`` says which picture where there are several.
+
+        Without such evidence, as of the default release, it is how many rows share their quasi-identifiers.
+        """
+        displays = importlib.import_module("sfumato.displays.class_sizes")  # a later layer, which is loaded on demand
+        axes: Axes = displays.display_of_release(self.table, self.manifest, kind).plot(ax)
         return axes
 
     def report(self, path: str | Path, *, original: AnyTable | None = None, **more: Any) -> Path:
@@ -182,6 +229,14 @@ class Release:
     def with_manifest(self, **changes: Any) -> Release:
         """Return the same release with some manifest entries replaced."""
         return replace(self, manifest=replace(self.manifest, **changes))
+
+
+def _as_numbers(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Read the numbers of a column, whole ones where all are; texts that are none stay as they are."""
+    for number_type in (pa.int64(), pa.float64()):
+        with contextlib.suppress(pa.ArrowInvalid):
+            return pc.cast(texts, number_type)
+    return texts
 
 
 def _checked_copies(limit: object, cells: Cells) -> float:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self, get_args
 
 import pyarrow as pa
+from sklearn import get_config
 from sklearn.exceptions import NotFittedError
 
 from sfumato.errors import InvalidParameterError, SchemaError
@@ -16,6 +17,7 @@ from sfumato.table.io.frames import like_frame
 from sfumato.table.io.read import read_table
 
 TARGET_NAME = "target"
+OutputLibrary = Literal["default", "pandas", "polars"]
 
 
 class Generalizing(Protocol):
@@ -118,6 +120,28 @@ class RecodingTransformer:
 
     recoding_: Any
     schema_: Schema
+    _output: OutputLibrary | None = None
+
+    def set_output(self, *, transform: OutputLibrary | None = None) -> Self:
+        """Say of which library the frames are that ``transform`` and ``fit_transform`` give back.
+
+        As scikit-learn has it, ``set_config(transform_output=…)`` included. A table of ours gives a table in any case.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"} or None
+            ``"default"``: of the library that the rows are from. ``None``: as it is.
+        """
+        if transform is not None and transform not in get_args(OutputLibrary):
+            allowed = f"one of {', '.join(get_args(OutputLibrary))}"
+            raise InvalidParameterError("transform", f"got {transform!r}", allowed=allowed)
+        self._output = self._output if transform is None else transform
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        made: Self = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator, which recoders are too
+        made._output = self._output
+        return made
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the recoding of a table; nothing is released.
@@ -161,13 +185,15 @@ class RecodingTransformer:
         Returns
         -------
         Table or data frame
-            A table for a table; else a frame of the same library.
+            A table for a table; else a frame of the same library, or of the one that :meth:`set_output` names. The
+            columns have their names as texts.
         """
         if not hasattr(self, "recoding_"):
             problem = f"this {type(self).__name__} has not found a recoding yet: call fit first"
             raise NotFittedError(problem)
         recoded = in_form_of(self.recoding_, self.schema_, as_plain_table(X))
-        return recoded if isinstance(X, Table) else like_frame(recoded, X)
+        library = self._output or get_config()["transform_output"]
+        return recoded if isinstance(X, Table) else like_frame(recoded, X, None if library == "default" else library)
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, then transform the same rows as if they were new ones.

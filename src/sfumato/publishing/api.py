@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,10 +28,10 @@ def release(
     data: Any,
     mechanism: Mechanism | str | None = None,
     *,
-    target: str | None = None,
-    roles: Mapping[str, Role | str] | None = None,
+    target: Hashable | None = None,
+    roles: Mapping[Any, Role | str] | None = None,
     k: int | None = None,
-    confirmed: Sequence[str] = (),
+    confirmed: Sequence[Hashable] = (),
     keep_order: bool = False,
     population: Any = None,
     prepare: Mapping[str, Any] | None = None,
@@ -52,7 +52,8 @@ def release(
     ----------
     data : frame, path, Table or BinaryTable
         What :func:`sfumato.read_table` reads: a pandas, Polars or pyarrow frame, a path, …. A ``Table`` keeps the roles
-        that it has; nothing is guessed of it.
+        that it has; nothing is guessed of it. Names of columns that are no texts (``0``, ``1``) become texts (``"0"``)
+        in the release and all that is made of it; here they may be given either way.
     mechanism : Mechanism or str, optional
         An object such as ``sfumato.Mondrian(k=5)``, or a name such as ``"mondrian"``; by default
         ``"auto"``, as on the command line: strict k-anonymity, and l-diversity of sensitive columns.
@@ -122,16 +123,19 @@ def release(
 
         people = population if isinstance(population, Table) else read_original(population, ReadOptions())
         built = built.with_population(Population.of(people))
-    given, asked = _given_roles(target, roles), preparations_of(prepare or {})
+    given = _given_roles(target, roles)
+    asked = preparations_of({str(name): entries for name, entries in (prepare or {}).items()})
+    names = [str(name) for name in confirmed]
     if asked and is_differentially_private(built):
         refuse_preparation(name_of(built))
     if is_differentially_private(built) and not isinstance(data, Table | BinaryTable):
-        made = make_release(described_publicly(data, ReadOptions(), given), built, progress=progress)
+        made = make_release(described_publicly(data, ReadOptions(), given), built, progress=progress).summed_up(None)
         return made.with_order_kept() if keep_order else made
     declared = getattr(built, "hierarchies", None) or ()
-    understood = _understood(data, given, asked, (*confirmed, *declared))
+    understood = _understood(data, given, asked, (*names, *declared))
     original = understood.prepared()
     made = replace(make_release(original, built, progress=progress), description=understood.guesses)
+    made = made.summed_up(original)
     made = made.with_formulas_escaped() if escape_formulas else made
     return made.with_order_kept() if keep_order else made
 
@@ -150,10 +154,12 @@ def _mechanism(mechanism: Mechanism | str | None, k: int | None, parameters: Map
     return mechanism
 
 
-def _given_roles(target: str | None, roles: Mapping[str, Role | str] | None) -> dict[str, Role]:
-    given = as_roles(roles or {})
+def _given_roles(target: Hashable | None, roles: Mapping[Any, Role | str] | None) -> dict[str, Role]:
+    """Read the roles; names of columns are texts, as in every table that was read."""
+    given = {str(name): role for name, role in as_roles(roles or {}).items()}
     if target is None:
         return given
+    target = str(target)
     named = [name for name, role in given.items() if role is Role.TARGET and name != target]
     if named or given.get(target, Role.TARGET) is not Role.TARGET:
         raise InvalidParameterError("target", "but the roles name a different one", allowed="given once")

@@ -17,7 +17,7 @@ from sfumato.guarantees import Containment, guarantee_from_dict
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.progress import Progress
-from sfumato.report.guarantee_texts import NO_ORIGINAL, NOT_MEASURED, QUICK, share_in_words
+from sfumato.report.guarantee_texts import NO_ORIGINAL, NO_TARGET, NOT_MEASURED, QUICK, share_in_words
 from sfumato.schema import WITHHELD, Role
 
 MOST_NAMED = 12
@@ -283,6 +283,14 @@ def _not_covered(shown: Columns) -> tuple[str, ...]:
     if unique_share(shown, covered) > MOST_UNIQUE:
         return ()
     return tuple(name for name in shown.names if name not in covered)
+
+
+def without_training(release: Release, original: AnyTable | None) -> InShort:
+    """Sum a release up without training classifiers, as :func:`sfumato.release` does."""
+    has_target = any(column["role"] == str(Role.TARGET) for column in release.manifest.output["columns"])
+    reason = "release() trains no classifiers; Release.report(path, original=…) does" if has_target else NO_TARGET
+    utility = None if release.manifest.is_differentially_private else {NOT_MEASURED: reason}
+    return in_short(release, original, utility=utility)
 
 
 def _promise(entry: Mapping[str, Any]) -> str:

@@ -258,7 +258,8 @@ def test_notebooks_show_a_short_table():
     assert {tag for tag, _ in page.tags} == {"table", "caption", "tbody", "tr", "th", "td"}
     assert "60 of 60" in shown
     assert "1 dropped" in shown
-    assert f"audit: {release.manifest.guarantees[0]['audited']}" in shown
+    assert f"audit found k = {release.manifest.guarantees[0]['audited']}" in shown
+    assert {"Promised", "Prediction", "Lost columns", "Re-identified", "Not covered"} <= set(page.words)
 
 
 def test_a_release_plots_what_its_manifest_has_evidence_for():

@@ -49,7 +49,9 @@ _READING = (
     click.option("--table", "table_name", metavar="NAME", help="Table of a database; required if it has several."),
     click.option("--query", metavar="SQL", help="SELECT statement of a database, instead of --table."),
     click.option(
-        "--missing", multiple=True, help="Text that means 'missing'; repeat for several. Default: empty, ?, NA, …"
+        "--missing",
+        multiple=True,
+        help="Text that means 'missing'; repeat for several. Default: empty, ?, NA, n/a, k.A., s/d, …",
     ),
     click.option(
         "--date-format",

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -74,27 +74,29 @@ def native_frame(frame: Any) -> Any:
     return frame.to_native() if library_of(frame) == "narwhals" and hasattr(frame, "to_native") else frame
 
 
-def like_frame(table: Table, frame: Any) -> Any:
+def like_frame(table: Table, frame: Any, library: Literal["pandas", "polars"] | None = None) -> Any:
     """Give a table as a frame of the library that another one is from; a table of Arrow where that is not possible.
 
     A pandas frame keeps the other's index; an array becomes an array of objects, in which missing is ``None``.
+    ``library`` names another one, ``"pandas"`` or ``"polars"``.
     """
     import narwhals.stable.v2 as nw
 
-    if isinstance(frame, np.ndarray):
+    native = native_frame(frame)
+    if library is None and isinstance(frame, np.ndarray):
         cells = [column.cells().to_pylist() for column in table.columns.values()]
         found = np.empty((table.n_rows, len(cells)), dtype=object)
         for place, column in enumerate(cells):
             found[:, place] = column
         return found
     arrow = table.to_arrow()
-    own = nw.from_native(native_frame(frame), eager_only=True, pass_through=True)
-    if not isinstance(own, nw.DataFrame):
+    own = nw.from_native(native, eager_only=True, pass_through=True)
+    if library is None and not isinstance(own, nw.DataFrame):
         return arrow
-    made = nw.from_arrow(arrow, backend=own.implementation).to_native()
-    if is_pandas(frame):
+    made = nw.from_arrow(arrow, backend=library or own.implementation).to_native()
+    if is_pandas(made) and is_pandas(frame):
         made.index = frame.index
-    return _with_categories(made, table, native_frame(frame))
+    return _with_categories(made, table, native) if library in (None, library_of(native)) else made
 
 
 def _with_categories(made: Any, table: Table, frame: Any) -> Any:

@@ -1,4 +1,4 @@
-"""One format for a whole column: declared, or the only one that fits all its texts."""
+"""One format for a whole column: declared, or the only one that fits all its texts, or several of dates in no doubt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ import pyarrow as pa
 
 from sfumato.errors import InvalidParameterError, on_one_line
 from sfumato.schema import AS_TEXT, Column, Kind, Reading, Schema
-from sfumato.table.reading.dates import DateEvidence, DateFormat, date_format, date_formats, doubt_about
+from sfumato.table.reading.dates import (
+    MIXED,
+    DateEvidence,
+    DateFormat,
+    MixedEvidence,
+    date_format,
+    date_formats,
+    doubt_about,
+)
 from sfumato.table.reading.numbers import (
     PLAIN,
     STOP_IN_DOUBT,
@@ -23,7 +31,7 @@ from sfumato.table.reading.numbers import (
 Format = DateFormat | NumberFormat
 
 _ALLOWED = {
-    Kind.DATE: "a date format such as DD/MM/YYYY, MM/DD/YYYY, DD.MM.YY from 1925, DD MMM YYYY, YYYYMMDD or excel",
+    Kind.DATE: "a date format such as DD/MM/YYYY, MM/DD/YYYY, DD.MM.YY from 1925, DD MMM YYYY, mixed or excel",
     Kind.NUMERIC: "the number 1234.56 as it is written there, such as 1.234,56 or 1234,56 kg",
 }
 
@@ -67,6 +75,7 @@ class Candidates:
 
     def __init__(self) -> None:
         self._dates: list[DateEvidence] | None = None
+        self._mixed = MixedEvidence()
         self._numbers: list[NumberEvidence] | None = None
         self._plain = PlainNumbers()
 
@@ -83,6 +92,7 @@ class Candidates:
         if self._dates is None:
             self._dates = [DateEvidence(one) for one in date_formats() if one.may_be(first)] if has_digit else []
         self._dates = [one for one in self._dates if one.take(known)]
+        self._mixed.take(known)
         if plain is Kind.NUMERIC:
             self._plain.take(known)
             return
@@ -104,6 +114,8 @@ class Candidates:
             return None, ""
         if dates and dates[0].is_enough:
             return dates[0].format, doubt_about(dates[0], dates)
+        if not dates and self._mixed.is_enough:
+            return date_format(MIXED), self._mixed.doubt()
         if plain is Kind.NUMERIC:
             return (number_format(PLAIN), STOP_IN_DOUBT) if self._plain.may_be_thousands else (None, "")
         if numbers:

@@ -3,14 +3,14 @@
 A format is named as people name it: ``DD.MM.YYYY``, ``MM/DD/YYYY``, ``DD MMM YYYY`` (the name of the month),
 ``YYYYMMDD``. A time after it is `` HH:MM``, and `` 00:00`` where it is midnight always and says nothing. Two-digit
 years say where they begin: ``DD.MM.YY from 1969`` has the years 1969 to 2068. ``excel`` are the serial numbers of
-spreadsheets.
+spreadsheets. ``mixed`` are days in several formats, each of which can be read in one way only.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -24,6 +24,7 @@ from sfumato.table.reading.months import month_of
 FIRST_YEAR = 1969
 """Where two-digit years begin unless it is said: 69 is 1969, 68 is 2068, as in POSIX."""
 EXCEL = "excel"
+MIXED = "mixed"
 _CENTURY = 100
 _FEWEST_DIGITS_ALONE = 3  # so many dates of eight digits are no chance
 _MONTHS_A_YEAR = 12
@@ -56,7 +57,7 @@ class DateFormat:
     Parameters
     ----------
     pattern : str
-        Of a whole cell, with groups for the parts; empty for serial numbers.
+        Of a whole cell, with groups for the parts; empty for serial numbers and mixtures.
     first_year : int
         Of two-digit years.
     """
@@ -105,6 +106,8 @@ class DateFormat:
         """
         if self.day_part == EXCEL:
             return _of_serials(values)
+        if self.day_part == MIXED:
+            return read_several(values)[0]
         parts = pc.extract_regex(values, self._whole)
         found = np.array(parts.is_valid().to_numpy(zero_copy_only=False))
         months = _months(parts, found) if "MMM" in self.day_part else _whole_numbers(parts, "m", found)
@@ -176,6 +179,52 @@ def _of_serials(values: pa.Array) -> pa.Array:
     return pa.array(iso.tolist(), pa.string(), mask=~fits)
 
 
+def read_several(values: pa.Array) -> tuple[pa.Array, set[str]]:
+    """Read days in several formats; null where none fits, or two that mean different days. Says which were used.
+
+    Only day and month can change places, so that a text which a format has read is looked at by one more at most.
+    """
+    found: pa.Array = pa.nulls(len(values), pa.string())
+    left, used = values, set()
+    for one in _likely_first(values):
+        read = one.read(left)
+        if read.null_count == len(read):
+            continue
+        used.add(one.name)
+        rival = date_format(one.name.translate(_TURNED)) if one.day_part.startswith(("DD/", "DD-")) else None
+        sure = read if rival is None else _unless_different(read, rival.read(left))
+        found = pc.coalesce(found, sure)
+        left = pc.if_else(read.is_valid(), pa.scalar(None, pa.string()), left)
+        if left.null_count == len(left):
+            break
+    return found, used
+
+
+_TURNED = str.maketrans({"D": "M", "M": "D"})
+
+
+def _unless_different(days: pa.Array, others: pa.Array) -> pa.Array:
+    differ = pc.fill_null(pc.not_equal(days, others), fill_value=False)
+    return pc.if_else(differ, pa.scalar(None, pa.string()), days)
+
+
+def _likely_first(values: pa.Array) -> list[DateFormat]:
+    """Give the formats of mixtures, those of the first text first: most columns have one format."""
+    first = next((text for text in values.drop_null()[:1].to_pylist()), "")
+    return sorted(formats_of_mixtures(), key=lambda one: not one.may_be(first))
+
+
+@cache
+def formats_of_mixtures() -> tuple[DateFormat, ...]:
+    """Give the formats that a mixture may be of: of days, with whole years.
+
+    Eight digits may be numbers, and nobody writes the month first with stops and blanks.
+    """
+    by_month = ("MM.DD.", "MM DD ", "YYYYMMDD")
+    days = (one for one in date_formats() if one.time != " HH:MM" and not one.has_short_years)
+    return tuple(one for one in days if not one.day_part.startswith(by_month))
+
+
 @cache
 def date_formats() -> tuple[DateFormat, ...]:
     """Give all formats that are looked for, in the order in which they are preferred."""
@@ -205,7 +254,7 @@ def _day_parts() -> Iterator[tuple[str, str]]:
 @cache
 def _by_name() -> dict[str, DateFormat]:
     formats = {one.day_part.upper() + one.time: one for one in date_formats()}
-    return formats | {EXCEL.upper(): DateFormat(EXCEL, "")}
+    return formats | {name.upper(): DateFormat(name, "") for name in (EXCEL, MIXED)}
 
 
 _FROM = re.compile(r"(?P<day>.*?)(?: FROM (?P<first>[0-9]{4}))?")
@@ -256,6 +305,32 @@ class DateEvidence:
         if self.format.has_short_years and "MMM" not in self.format.day_part:
             return self.day_decides or "/" in self.format.day_part
         return True
+
+
+@dataclass
+class MixedEvidence:
+    """What is known so far of the texts of a column that may be dates of several formats."""
+
+    used: set[str] = field(default_factory=set)
+    is_possible: bool = True
+
+    def take(self, values: pa.Array) -> None:
+        """Look at further distinct texts, none of them missing."""
+        first = values[0].as_py()
+        self.is_possible = self.is_possible and any(one.may_be(first) for one in formats_of_mixtures())
+        if self.is_possible:
+            read, used = read_several(values)
+            self.is_possible = read.null_count == 0
+            self.used |= used
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether every text is a day in one way only, and they are of several formats."""
+        return self.is_possible and len(self.used) > 1
+
+    def doubt(self) -> str:
+        """Say what is a guess."""
+        return f"its dates are in {len(self.used)} formats ({', '.join(sorted(self.used))}), each cell read by itself"
 
 
 _WITHOUT_DOUBT = ("DD.MM.", "DD MM ")  # nobody writes the month first with these marks

@@ -142,6 +142,7 @@ _DATES = (
     "MM-DD-YYYY",
     "YYYY/MM/DD",
     "YYYYMMDD",
+    "mixed",
     "DD MMM YYYY",
     "MMM DD, YYYY",
     "DD.MM.YY from 1969",
@@ -200,6 +201,8 @@ def meaning(format_name: str) -> str:
     """
     if format_name == AS_TEXT:
         return "leave the values as they are"
+    if format_name == "mixed":
+        return "several formats, where each date can be read in one way only"
     if "Y" not in format_name:
         return "serial numbers of a spreadsheet" if format_name == "excel" else f"{format_name} is 1234.56"
     written = format_name.partition(" from ")[0].partition(" HH:MM")[0].removesuffix(" 00:00")
@@ -217,6 +220,8 @@ def doubt_in_words(column: ColumnNow) -> str:
     """Say what is a guess in the way in which a column was read, with an example; empty where nothing is."""
     if not column.doubt:
         return ""
+    if column.format == "mixed":
+        return f"A guess: {column.doubt}."
     read = meaning(column.format).replace(" is ", " is read as ")
     other = _DAY_FIRST_MEANS if _is_month_first(column.format) else _MONTH_FIRST_MEANS
     is_open = turned(column.format) and "no value" in column.doubt

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.cli.main import run
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
 from sfumato.rows import out_of_core
 from sfumato.schema import Column, Kind, Reading, Role, Schema
@@ -241,3 +242,65 @@ def test_columns_that_stay_text_say_how_many_cells_keep_them_from_being_read(tmp
         "1 are errors of a spreadsheet (#…)",
     ]
     assert "data row 20" in unread_columns(table)[0].in_words(None)
+
+
+SEVERAL = ["2024-03-01", "15.03.2024", "3.4.2024", "7 March 2024", "2024/05/06", "17/06/2024"]
+
+
+def test_days_in_several_formats_are_read_where_each_can_be_read_in_one_way_only():
+    """And the doubt is said, with the formats and no cell."""
+    found, doubt = guessed_format(pa.array(SEVERAL), Kind.CATEGORICAL)
+
+    assert found.name == "mixed"
+    assert found.read(pa.array(SEVERAL)).to_pylist() == [
+        *("2024-03-01", "2024-03-15", "2024-04-03", "2024-03-07", "2024-05-06", "2024-06-17")
+    ]
+    assert doubt.startswith("its dates are in 5 formats (DD MMM YYYY, DD.MM.YYYY, DD/MM/YYYY, YYYY-MM-DD, YYYY/MM/DD)")
+    assert format_named("mixed", Kind.DATE) == found
+
+
+@pytest.mark.parametrize(
+    "other", ["03/04/2024", "04-03-2024", "15.03.24", "20240315", "31.02.2024", "March", "3.4", "2024-03-01 10:15"]
+)
+def test_one_cell_in_doubt_or_of_another_kind_leaves_the_column_text(other):
+    assert guessed_format(pa.array([*SEVERAL, other]), Kind.CATEGORICAL) == (None, "")
+
+
+def test_the_same_day_in_either_order_is_in_no_doubt():
+    assert format_named("mixed").read(pa.array(["05/05/2024", "05/06/2024"])).to_pylist() == ["2024-05-05", None]
+
+
+def test_a_column_in_one_format_is_none_of_several():
+    for texts in (["15/03/2024", "03/04/2024"], ["15.03.2024", "3.4.2024"], ["2024-03-01", "2024-03-02"]):
+        found, _ = guessed_format(pa.array(texts), guess_kind(pa.array(texts)))
+        assert found is None or found.name != "mixed"
+
+
+@pytest.mark.parametrize("cut", [1, 3, 5])
+def test_in_parts_the_decision_about_several_formats_is_the_same(cut):
+    for texts in (SEVERAL, [*SEVERAL, "03/04/2024"]):
+        parts = Candidates()
+        parts.take(pa.array(texts[:cut]), Kind.CATEGORICAL)
+        parts.take(pa.array(texts[cut:]), Kind.CATEGORICAL)
+
+        assert parts.decided(Kind.CATEGORICAL) == guessed_format(pa.array(texts), Kind.CATEGORICAL)
+
+
+def test_a_release_of_several_formats_says_the_doubt_and_is_confirmed_with_its_original(tmp_path, monkeypatch, capsys):
+    """With a project file and without, in memory and out of core."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{SEVERAL[i % 6]},{'fm'[i % 2]},{'yn'[i % 3 % 2]}" for i in range(120)]
+    (tmp_path / "t.csv").write_text("\n".join(["seen,sex,ill", *rows, ""]))
+    asked = ["--target", "ill", "-m", "global-recoding"]
+
+    assert run(["release", "t.csv", *asked, "-o", "a.csv"]) == 0
+    assert "column 'seen' is read as mixed: its dates are in 5 formats" in capsys.readouterr().err
+    assert run(["audit", "a.csv", "--manifest", "a.csv.manifest.json", "--original", "t.csv"]) in (0, 8)
+    assert "FAIL" not in capsys.readouterr().out
+    assert run(["init", "t.csv", "--target", "ill"]) == 0
+    assert 'date_format = "mixed"' in (tmp_path / "sfumato.toml").read_text()
+    assert run(["release", "-m", "global-recoding", "-o", "b.csv"]) == 0
+    assert run(["release", "t.csv", *asked, "--memory", "1GB", "-o", "c.csv"]) == 0
+
+    files = [(tmp_path / name).read_bytes() for name in ("a.csv", "b.csv", "c.csv")]
+    assert files[0] == files[1] == files[2]
