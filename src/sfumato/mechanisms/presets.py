@@ -36,6 +36,8 @@ class Preset:
         The paper's values of settings that may be changed.
     differs : str
         What is not as printed, and why. A reading that was chosen because it comes nearest is called fitted.
+    example : mapping
+        Settings of the printed example where the usual ones would take long.
     """
 
     mechanism: str
@@ -44,6 +46,7 @@ class Preset:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     usual: Mapping[str, Any] = field(default_factory=dict)
     differs: str = ""
+    example: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -55,6 +58,7 @@ _CONTAINMENT = "Zhang, Mohammed, Dave, Al Hasan (2017)"
 _TREE = "Yang, Wang, Hu, Li (2019)"
 _GREEDY = {"on_infeasible": "stop", "reveals": "ones"}
 _BREACH = {"lists": "both", "search": "lists", "test": "paired", "metric": "accuracy", "max_performance_loss": 100.0}
+_QUICK_LEARNER = {"learner": "naive-bayes", "attacker": "naive-bayes"}
 _BREACH_SECTION = "Jafer, Matwin, Sokolova (2017)"
 _ERP = {"refine": False, "rule": "literal", "criterion": "gain", "splits": "binary", "min_samples_leaf": 2}
 _ERP_GROWN = (
@@ -148,6 +152,7 @@ PRESETS: Mapping[str, Preset] = {
         _BREACH,
         {"learner": "c45", "attacker": "c45", "n_folds": 10, "max_breach_increase": "distp"},
         differs="a candidate with PBI above max_breach_increase is never released",
+        example=_QUICK_LEARNER,
     ),
     "paper:wrapper": Preset(
         "best-first-wrapper",
@@ -157,6 +162,7 @@ PRESETS: Mapping[str, Preset] = {
         {"learner": "c45", "attacker": "c45", "direction": "forward", "n_stale": 5, "n_folds": 5, "n_repeats": 5},
         differs="the paper names best-first search in both directions, and no more; learner, folds and the end of the "
         "search are Weka's own (J48, WrapperSubsetEval, BestFirst), which select the paper's columns of Pima",
+        example=_QUICK_LEARNER,
     ),
     "paper:erp": Preset(
         "error-risk-tree",

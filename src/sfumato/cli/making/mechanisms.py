@@ -147,7 +147,8 @@ def _explained(described: Mapping[str, Any], info: MechanismInfo | None, preset:
     fixed: Mapping[str, Any] = preset.fixed if preset else {}
     offered = [p for p in info.parameters if p.name not in fixed and p.has_effect(fixed)]
     lines += [f"    {_parameter_line(p, given.get(p.name))}" for p in offered]
-    lines.append(f"  example:    {_example(info, str(name), given)}")  # in one line, so that it runs as it is printed
+    settings = "".join(f" -p {key}={value}" for key, value in preset.example.items()) if preset else ""
+    lines.append(f"  example:    {_example(info, str(name), given, settings)}")  # in one line, so that it runs as it is printed
     return "\n".join(lines)
 
 
@@ -155,7 +156,7 @@ def _kind(info: MechanismInfo, given: Mapping[str, Any]) -> str:
     return info.guarantee if info.kind_of is None else info.kind_of(given)
 
 
-def _example(info: MechanismInfo, name: str, given: Mapping[str, Any]) -> str:
+def _example(info: MechanismInfo, name: str, given: Mapping[str, Any], settings: str) -> str:
     """Give a line that makes a release of the demo table; a test runs every one of them."""
     if info.is_differentially_private:
         # nothing is guessed from rows there, so that the example names columns whose cells are 0 and 1
@@ -163,4 +164,4 @@ def _example(info: MechanismInfo, name: str, given: Mapping[str, Any]) -> str:
     taken = {parameter.name for parameter in info.parameters}
     sensitive = " --sensitive discharge_diagnosis" if "sensitive" in taken else ""
     level = f" -k {given.get('k', 5)}" if "k" in taken else ""
-    return f"{_EXAMPLE}{sensitive} -m {name}{level} -o release.csv"
+    return f"{_EXAMPLE}{sensitive} -m {name}{level}{settings} -o release.csv"
