@@ -342,6 +342,18 @@ def test_printed_errors_that_are_no_better_than_a_guess(contra, adult):
     }
 
 
+@pytest.mark.slow
+def test_cells_of_the_test_rows_themselves_err_above_a_guess_on_contra(contra):
+    """Cells as labels: such errors can be had, so that no reason may say that none gives them; it is no printed row."""
+    recoder = WithOwnCells(METHODS["proposed"](LEVELS[0]))
+
+    error = cross_validated_utility(contra, recoder, encoder=ENCODERS["all labels"]).error
+
+    assert error == pytest.approx(0.5818, abs=0.005)
+    assert error > 0.573
+    assert abs(error - PRINTED[CONTRA]["proposed"]["error"][0]) > 0.05
+
+
 def test_the_paper_counts_another_column_of_adult(adult):
     """Fourteen attributes with the class, seven of them numeric; the files have fifteen, six of them numeric."""
     assert len(list(adult.schema)) == 15

@@ -148,7 +148,8 @@ def _explained(described: Mapping[str, Any], info: MechanismInfo | None, preset:
     offered = [p for p in info.parameters if p.name not in fixed and p.has_effect(fixed)]
     lines += [f"    {_parameter_line(p, given.get(p.name))}" for p in offered]
     settings = "".join(f" -p {key}={value}" for key, value in preset.example.items()) if preset else ""
-    lines.append(f"  example:    {_example(info, str(name), given, settings)}")  # in one line, so that it runs as it is printed
+    # in one line, so that it runs as it is printed
+    lines.append(f"  example:    {_example(info, str(name), given, settings)}")
     return "\n".join(lines)
 
 
