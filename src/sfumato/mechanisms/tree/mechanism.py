@@ -775,13 +775,13 @@ class ErrorRiskTree(Recoder):
             )
 
     def _check_parameters(self) -> None:
-        names = ("generalization", "rule", "criterion", "refine", "min_samples_leaf", "guide", "splits")
-        self.check_parameters(*names, "variant", "distance", *SHARE_PARAMETERS)
-        self.check_parameters("max_added_error", "min_disclosure_bits")
-        self._promised.check()
+        self.check_parameters("generalization", "rule", "criterion", "refine", "min_samples_leaf", "guide", "splits")
         if self._promised.are_made and self.generalization == "tiered":
             allowed = "uniform where l, t, beta, delta or alpha is given; tiered cells are shared between groups"
             raise InvalidParameterError("generalization", "got 'tiered'", allowed=allowed, remedy=("parameters",))
+        self.check_parameters("variant", "distance", *SHARE_PARAMETERS)
+        self.check_parameters("max_added_error", "min_disclosure_bits")
+        self._promised.check()
 
 
 def _constraint_on_cells(
