@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from typing import TypeVar
@@ -314,3 +315,71 @@ def fits_box(person: Row, rows: Sequence[Row], is_ordered: Sequence[bool]) -> bo
 def people_in_box(people: Sequence[Row], rows: Sequence[Row], is_ordered: Sequence[bool]) -> int:
     """How many people fit the least ranges and sets of some rows."""
     return sum(fits_box(person, rows, is_ordered) for person in people)
+
+
+# Error-risk pruning of a classification tree [ERP19] ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TreeNode:
+    """A node: its rows by class, the product of P_j(t) over the columns that were split, and its children."""
+
+    counts: tuple[int, ...]
+    domain_share: Fraction
+    children: tuple[TreeNode, ...] = ()
+
+
+Place = tuple[int, ...]
+
+
+def tree_leaves(node: TreeNode) -> list[TreeNode]:
+    """Leaves of the branch B_t."""
+    return [leaf for child in node.children for leaf in tree_leaves(child)] if node.children else [node]
+
+
+def disclosure_information(node: TreeNode) -> float:
+    """R(t), Equation 5."""
+    return -math.log2(node.domain_share) + math.log2(sum(node.counts))
+
+
+def error_risk_ratio(node: TreeNode) -> float | None:
+    """ω_t, Equation 10; infinite where pruning costs no error, and nothing where it gains no information either."""
+    leaves = tree_leaves(node)
+    gained = disclosure_information(node) - min(map(disclosure_information, leaves))
+    error = sum(node.counts) - max(node.counts)
+    added = error - sum(sum(leaf.counts) - max(leaf.counts) for leaf in leaves)
+    if added:
+        return gained / added
+    return math.inf if gained > 1e-12 else None
+
+
+def inner_nodes(node: TreeNode, place: Place = ()) -> list[tuple[Place, TreeNode]]:
+    """List the internal nodes, each with the way to it: which child is taken at every level."""
+    below = [found for i, child in enumerate(node.children) for found in inner_nodes(child, (*place, i))]
+    return [(place, node), *below] if node.children else []
+
+
+def pruned_at(node: TreeNode, place: Place) -> TreeNode:
+    """Make a leaf of the branch at a place."""
+    if not place:
+        return TreeNode(node.counts, node.domain_share)
+    children = list(node.children)
+    children[place[0]] = pruned_at(children[place[0]], place[1:])
+    return TreeNode(node.counts, node.domain_share, tuple(children))
+
+
+def error_risk_pruning(tree: TreeNode, k: int) -> TreeNode | None:
+    """Figure 2, step by step; ``None`` where two branches that could be pruned have the same ω."""
+    if all(sum(leaf.counts) >= k for leaf in tree_leaves(tree)):
+        return tree
+    candidates = [
+        (error_risk_ratio(node), place)
+        for place, node in inner_nodes(tree)
+        if min(sum(leaf.counts) for leaf in tree_leaves(node)) < k
+    ]
+    ratios = [ratio for ratio, _ in candidates if ratio is not None]
+    if len(ratios) < len(candidates):
+        return None
+    largest = max(ratios)
+    chosen = [place for ratio, place in candidates if ratio == largest or math.isclose(ratio or 0, largest)]
+    return error_risk_pruning(pruned_at(tree, chosen[0]), k) if len(chosen) == 1 else None

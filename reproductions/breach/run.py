@@ -130,7 +130,7 @@ def _figures_of_choices(case: Case, run: Run) -> Iterator[Figure]:
         found = [run.choices[weights, names] for names in readings(data, subset)]
         best = min(found, key=lambda choice: choice.place_of_printed)
         where = f"Choice, {data}, {learner}, weights {_weights(weights)}"
-        yield Figure(f"{where}: place of the paper's subset", 1, best.place_of_printed, 0, 1)
+        yield Figure(f"{where}: place of the paper's subset", 1, best.place_of_printed, 0, 0)
         if weights in scores:
             digits = len(f"{scores[weights]}".partition(".")[2])
             yield Figure(f"{where}: E(S)", scores[weights], best.score_of_printed, digits, 0.1)

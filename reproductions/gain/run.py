@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from reproductions.figures import Figure
+from reproductions.figures import Figure, below_effect
 from reproductions.gain.scoring import (
     ARX,
     CLASSIFIERS,
@@ -24,6 +24,7 @@ from reproductions.gain.scoring import (
     PAPER_CLASS,
     PLAIN,
     SENSITIVE,
+    SLICED_BY_SEX,
     SOUND,
     TARGET,
     TEN,
@@ -45,6 +46,8 @@ FOLDER = Path(__file__).parent
 THRESHOLD = 0.02
 CORRECTED = "corrected"
 PRINTED: dict[str, Any] = tomllib.loads((FOLDER / "paper.toml").read_text())
+TABLES = {"Table 3": PLAIN, "Table 4": SLICED_BY_SEX}
+CLASSES = ("<=50K", ">=50K")
 QUICK = {Job(PAPER, PLAIN)}
 Outcomes = Mapping[Job, Outcome]
 Gains = Mapping[str, Mapping[str, float]]
@@ -72,22 +75,65 @@ def all_gains() -> Gains:
 
 
 def figures(outcomes: Outcomes) -> Iterator[Figure]:
-    """Table 1, and Tables 3 and 4 read as areas under the curve (see reasons.md)."""
+    """Table 1, and Tables 3 to 5 read as areas under the curve (see reasons.md)."""
     by_sex = all_gains()[PAPER_CLASS]
     for name, printed in PRINTED["gains"].items():
         yield Figure(f"Table 1, gain of {name}", printed, by_sex[name], 3, 0.0006)
-    for classifier in CLASSIFIERS:
-        for method, printed in PRINTED.get(classifier, {}).items():
-            if method == "printed_loss" or Job(PAPER, method) not in outcomes:
-                continue
-            best = None
-            if method != ORIGINAL:
-                alike = SOUND if method in SOUND else (*SOUND, method)
-                done = [outcomes[Job(PAPER, one)] for one in alike if Job(PAPER, one) in outcomes]
-                best = max((100 * one.auc(classifier) for one in done), default=None)
-            ours = 100 * outcomes[Job(PAPER, method)].auc(classifier)
-            where = f"Tables 3 and 4, {classifier}, {method}"
-            yield Figure(where, printed, ours, 2, 1.0, "" if method == ORIGINAL else "higher", best)
+    for classifier in (name for name in CLASSIFIERS if name in PRINTED):
+        yield from _areas(outcomes, classifier)
+        yield from _losses(outcomes, classifier)
+
+
+def _areas(outcomes: Outcomes, classifier: str) -> Iterator[Figure]:
+    """Tables 3 and 4. The area under a curve of two classes is the same for either, and input data are input data."""
+    printed = printed_areas(classifier)
+    for (table, what), values in printed.items():
+        method = ORIGINAL if what == "input" else TABLES[table]
+        if Job(PAPER, method) not in outcomes:
+            continue
+        ours, best = 100 * outcomes[Job(PAPER, method)].auc(classifier), _best(outcomes, classifier, method)
+        # two prints of the same input data differ, which is no effect of a method
+        others = [other for (_, of), other in printed.items() if not of == what == "input"]
+        for place, (name, value) in enumerate(zip(CLASSES, values, strict=True)):
+            near = below_effect(value, [other[place] for other in others], 1.0)
+            better = "" if method == ORIGINAL else "higher"
+            yield Figure(f"{table}, {classifier}, {name}, {what} data", value, ours, 5, near, better, best)
+
+
+def _losses(outcomes: Outcomes, classifier: str) -> Iterator[Figure]:
+    """Table 5: what the areas lose."""
+    printed = PRINTED[classifier]["Table 5"]
+    for method, values in printed.items():
+        if not {Job(PAPER, ORIGINAL), Job(PAPER, method)} <= set(outcomes):
+            continue
+        original = 100 * outcomes[Job(PAPER, ORIGINAL)].auc(classifier)
+        ours, best = 100 * outcomes[Job(PAPER, method)].auc(classifier), _best(outcomes, classifier, method)
+        least = None if best is None else original - best
+        for place, (name, value) in enumerate(zip(CLASSES, values, strict=True)):
+            near = below_effect(value, [other[place] for other in printed.values()], 1.0)
+            yield Figure(f"Table 5, {classifier}, {name}, {method}", value, original - ours, 5, near, "lower", least)
+
+
+def printed_areas(classifier: str) -> dict[tuple[str, str], list[float]]:
+    """Figures of both classes by table and by data: those of Table 4 are of the same input data as those of Table 3."""
+    return {(table, what): PRINTED[classifier][table][what] for table in TABLES for what in ("input", "output")}
+
+
+def printed_for(classifier: str, method: str) -> float | None:
+    """Look up the printed figure of a method, for the class <=50K."""
+    tables = {ORIGINAL: ("Table 3", "input"), **{own: (table, "output") for table, own in TABLES.items()}}
+    if classifier not in PRINTED or method not in tables:
+        return None
+    return printed_areas(classifier)[tables[method]][0]
+
+
+def _best(outcomes: Outcomes, classifier: str, method: str) -> float | None:
+    """Largest area of all methods that promise as much."""
+    if method == ORIGINAL:
+        return None
+    alike = SOUND if method in SOUND else (*SOUND, method)
+    done = [outcomes[Job(PAPER, one)] for one in alike if Job(PAPER, one) in outcomes]
+    return max((100 * one.auc(classifier) for one in done), default=None)
 
 
 def gains_for(about: str, correction: str = "none") -> dict[str, float]:
@@ -136,9 +182,9 @@ def report(outcomes: Outcomes) -> Iterator[str]:
     yield from _gains(gains, paper["gains"])
     yield from _slices(gains)
     for classifier in CLASSIFIERS:
-        yield from _performance(outcomes, classifier, paper.get(classifier, {}))
+        yield from _performance(outcomes, classifier)
     yield from _beside_plain(outcomes)
-    yield from _attributes(outcomes, paper)
+    yield from _attributes(outcomes)
     yield from _protection(outcomes)
     yield from _bar(outcomes, paper[ARX])
     yield "\n" + (FOLDER / "reasons.md").read_text().rstrip()
@@ -168,7 +214,7 @@ def _slices(gains: Gains) -> Iterator[str]:
         yield f"| {about}, ours | {high} | {low} |"
 
 
-def _performance(outcomes: Outcomes, classifier: str, printed: Mapping[str, Any]) -> Iterator[str]:
+def _performance(outcomes: Outcomes, classifier: str) -> Iterator[str]:
     yield f"\n## Tables 3 to 5, {classifier}: percent\n"
     yield "| method | paper | AUC, ours | accuracy, ours | loss, paper | Table 5 | AUC lost | accuracy lost |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
@@ -176,13 +222,14 @@ def _performance(outcomes: Outcomes, classifier: str, printed: Mapping[str, Any]
     for method in METHODS[PAPER]:
         done = outcomes[Job(PAPER, method)]
         accuracy, auc = done.accuracy(classifier), done.auc(classifier)
-        is_printed = method in printed and method != ORIGINAL
+        value, input_value = printed_for(classifier, method), printed_for(classifier, ORIGINAL)
+        lost = None if method == ORIGINAL or value is None or input_value is None else input_value - value
         cells = [
-            f"{printed[method]:.2f}" if method in printed else "—",
+            "—" if value is None else f"{value:.2f}",
             f"{100 * auc:.2f}",
             f"{100 * accuracy:.2f} ± {100 * standard_error(done.accuracies(classifier)):.2f}",
-            f"{printed[ORIGINAL] - printed[method]:.2f}" if is_printed else "—",
-            f"{printed['printed_loss'][method]:.2f}" if is_printed else "—",
+            "—" if lost is None else f"{lost:.2f}",
+            "—" if lost is None else f"{PRINTED[classifier]['Table 5'][method][0]:.2f}",
             f"{100 * (original.auc(classifier) - auc):.2f}",
             f"{100 * (original.accuracy(classifier) - accuracy):.2f}",
         ]
@@ -202,13 +249,14 @@ def _beside_plain(outcomes: Outcomes) -> Iterator[str]:
         yield f"| {classifier} | {' | '.join(cells)} |"
 
 
-def _attributes(outcomes: Outcomes, paper: Mapping[str, Any]) -> Iterator[str]:
+def _attributes(outcomes: Outcomes) -> Iterator[str]:
     yield "\n## Original rows: which columns, and is it accuracy?\n"
     yield "| classifier | paper | Table 1's columns: accuracy / AUC | the text's ten attributes: accuracy / AUC |"
     yield "| --- | --- | --- | --- |"
     for classifier in CLASSIFIERS:
         ours = (_accuracy_and_auc(outcomes[Job(case, ORIGINAL)], classifier) for case in (PAPER, TEN))
-        printed = f"{paper[classifier][ORIGINAL] / 100:.4f}" if classifier in paper else "—"
+        value = printed_for(classifier, ORIGINAL)
+        printed = "—" if value is None else f"{value / 100:.4f}"
         yield f"| {classifier} | {printed} | {' | '.join(ours)} |"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from reproductions.figures import Figure
+from reproductions.figures import Figure, below_effect
 from reproductions.running import Reproduction, run
 from reproductions.tree.scoring import (
     CONTRA,
@@ -63,7 +63,7 @@ def _label(job: Job) -> str:
 
 
 def figures(outcomes: Outcomes) -> Iterator[Figure]:
-    """Table 2: penalty and error; seconds of another machine are no figure to reproduce."""
+    """Table 2: penalty, error, and seconds of recoding one training part on whatever machine this is."""
     for data in PAPER_DATA_SETS:
         original = outcomes.get(Job(data, ORIGINAL, encoding=LABELS))
         if original:
@@ -85,8 +85,17 @@ def _figures_at(outcomes: Outcomes, data: str, method: str, place: int) -> Itera
     where = f"Table 2, {data}, {method}, k = {k}"
     penalty, error = own.utility.certainty_penalty, own.utility.error
     lowest = min(one.certainty_penalty for one in done), min(one.error for one in done)
-    yield Figure(f"{where}, GCP", printed["penalty"][place], penalty, 4, 0.03, "lower", lowest[0])
-    yield Figure(f"{where}, error", printed["error"][place], error, 4, 0.015, "lower", lowest[1])
+    near = {name: tolerance_of(data, method, name, place) for name in ("penalty", "error")}
+    yield Figure(f"{where}, GCP", printed["penalty"][place], penalty, 4, near["penalty"], "lower", lowest[0])
+    yield Figure(f"{where}, error", printed["error"][place], error, 4, near["error"], "lower", lowest[1])
+    yield Figure(f"{where}, seconds", printed["seconds"][place], own.utility.seconds, 0, 0.0)
+
+
+def tolerance_of(data: str, method: str, name: str, place: int) -> float:
+    """Give what counts as near: no more than half of what the paper finds between this method and the others."""
+    printed = {one: PRINTED[data][one][name][place] for one in PAPER_METHODS}
+    others = [value for one, value in printed.items() if one != method]
+    return below_effect(printed[method], others, {"penalty": 0.03, "error": 0.015}[name])
 
 
 def _as_printed(method: str) -> str:
@@ -133,6 +142,7 @@ def report(outcomes: Outcomes) -> Iterator[str]:
     yield from _orders(outcomes)
     yield from _own_test_cells(outcomes, paper)
     yield from _encodings(outcomes)
+    yield from _contra_combinations(outcomes, paper[CONTRA])
     yield from _anonymity(outcomes)
     yield "\n" + (FOLDER / "reasons.md").read_text().rstrip()
 
@@ -186,6 +196,21 @@ def _encodings(outcomes: Outcomes) -> Iterator[str]:
         for method in METHODS_BY_ENCODING:
             cells = [_percent(outcomes[Job(data, method, LEVELS[0], encoding)]) for encoding in ENCODERS]
             yield f"| {data} | {method} | {' | '.join(cells)} |"
+
+
+def _contra_combinations(outcomes: Outcomes, printed: Mapping[str, Any]) -> Iterator[str]:
+    yield f"\n## Contra: every encoding with either reading of test rows: error % at k = {_joined(LEVELS, 'd')}\n"
+    yield "Always naming the most frequent class errs in 57.30 %.\n"
+    yield f"| method | test rows get | {' | '.join(ENCODERS)} | paper |"
+    yield f"| --- | --- |{' --- |' * (len(ENCODERS) + 1)}"
+    for method in PAPER_METHODS:
+        for own, text in ((False, "cells of the training part"), (True, "cells of their own")):
+            cells = [
+                _joined([100 * outcomes[Job(CONTRA, method, k, e, own)].utility.error for k in LEVELS], ".2f")
+                for e in ENCODERS
+            ]
+            of_paper = _joined([100 * error for error in printed[method]["error"]], ".2f")
+            yield f"| {method} | {text} | {' | '.join(cells)} | {of_paper} |"
 
 
 def _anonymity(outcomes: Outcomes) -> Iterator[str]:

@@ -36,6 +36,7 @@ C45_TREE = partial(ErrorRiskTree, splits="multiway")
 BINARY_TREE = partial(ErrorRiskTree, splits="binary")
 ERP = "paper:erp"
 ERP_TIERED = "paper:erp-tiered"
+ERP_LOWEST = "ours:erp-lowest"
 
 
 def as_preset(k: int, *, preset: str, **other: Any) -> Recoder:
@@ -55,7 +56,7 @@ PAPER_METHODS: dict[str, Callable[[int], Recoder]] = {
 }
 OTHER_READINGS: dict[str, Callable[[int], Recoder]] = {
     "ERP-only, leaves of k": with_leaves_of_k,
-    "ERP-only, literal rule": partial(as_preset, preset=ERP, rule="literal"),
+    "ERP-only, lowest rule": partial(as_preset, preset=ERP_LOWEST),
     "ERP-only, gain ratio": partial(as_preset, preset=ERP, criterion="entropy"),
     "proposed, gain ratio": partial(as_preset, preset=ERP_TIERED, criterion="entropy"),
     "ERP-only, multiway": partial(C45_TREE, generalization="uniform", refine=False),
@@ -132,6 +133,16 @@ class Job:
     has_own_test_cells: bool = False
 
 
+CONTRA_COMBINATIONS = tuple(
+    Job(CONTRA, method, k, encoding, own)
+    for method in PAPER_METHODS
+    for own in (False, True)
+    for encoding in ENCODERS
+    for k in LEVELS
+)
+"""Every encoding with either reading of how test rows are generalized: what a reason about Contra may speak of."""
+
+
 @dataclass(frozen=True)
 class Held:
     """Levels of anonymity that the audit finds when all rows are recoded."""
@@ -182,7 +193,7 @@ def jobs() -> list[Job]:
             listed += [Job(data, m, k, has_own_test_cells=True) for m in METHODS_WITH_OWN_CELLS for k in LEVELS]
             others = [encoding for encoding in ENCODERS if encoding != DEFAULT_ENCODING]
             listed += [Job(data, m, LEVELS[0], encoding) for m in METHODS_BY_ENCODING for encoding in others]
-    return listed
+    return [*dict.fromkeys([*listed, *CONTRA_COMBINATIONS])]
 
 
 def measure(job: Job) -> Outcome:

@@ -221,3 +221,33 @@ def test_thrown_bits_give_the_printed_share_of_flipped_cells(k, printed):
     drawn = flipping(data.matrix, data.classes, k).flipped_fraction
     assert 100 * thrown == pytest.approx(printed, abs=0.2)
     assert 100 * drawn < printed - 0.3
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("shared_data")
+def test_large_itemsets_of_email_come_from_several_groups_of_messages():
+    """At k = 5 and by a greedy search, so at least these; a message of one group is in no other."""
+    rows, k, found = email().matrix.toarray().astype(bool), 5, []
+    numbers = rows.astype(np.float32)
+    shared = (numbers @ numbers.T).astype(int)
+    np.fill_diagonal(shared, 0)
+    left = np.ones(len(rows), dtype=bool)
+    for _ in range(4):
+        seeds = [i for i in np.flatnonzero(left) if np.sort(shared[i][left])[1 - k] >= 250]
+        common = max((common_words(rows, shared, i, left, k) for i in seeds), key=np.sum)
+        found.append(int(common.sum()))
+        left &= (rows & common).sum(axis=1) < common.sum() / 2
+
+    assert [least <= size for size, least in zip(found, (690, 370, 361, 248), strict=True)] == [True] * 4
+
+
+def common_words(rows, shared, seed, left, k):
+    """Words that a message and k - 1 others hold, each the one that keeps most of them."""
+    taken, common = [seed], rows[seed].copy()
+    near = np.flatnonzero(left & (shared[seed] >= 240))
+    while len(taken) < k:
+        kept = (rows[near] & common).sum(axis=1)
+        kept[np.isin(near, taken)] = -1
+        taken.append(near[int(np.argmax(kept))])
+        common &= rows[taken[-1]]
+    return common

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -149,10 +150,60 @@ def test_the_first_reason_that_fits_is_taken():
 def test_reasons_are_of_a_known_class_and_name_tests_that_exist(paper):
     for reason in figures.reasons_of(paper):
         assert reason.kind in figures.REASONS
-        assert bool(reason.test) == (reason.kind != "open")
+        assert bool(reason.test) == (reason.kind not in ("open", "machine"))
         if reason.test:
             path, _, name = reason.test.partition("::")
             assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("paper", "n"), [("containment", 168), ("breach", 133), ("tree", 56), ("gain", 44), ("collaborate", 76)]
+)
+def test_every_printed_figure_is_counted(paper, n):
+    """Among them gain's Tables 3 to 5, the seconds of tree's Table 2, containment's Table 3 and RF's deviations."""
+    places = [one.where for one in figures.kept_figures(paper)]
+
+    assert len(places) == len(set(places)) == n
+    counted = {
+        "gain": ("Table 5", 12),
+        "tree": ("seconds", 18),
+        "containment": ("Table 3", 15),
+    }
+    if paper in counted:
+        what, how_many = counted[paper]
+        assert sum(what in place for place in places) == how_many
+    if paper == "containment":
+        assert sum("AUC ±" in place for place in places) == 9
+
+
+@pytest.mark.parametrize("paper", ["tree", "gain"])
+def test_no_tolerance_reaches_the_effect_that_a_paper_claims(paper):
+    """The methods that are compared differ by more than twice what counts as near."""
+    for one in figures.kept_figures(paper):
+        rivals = [other for other in figures.kept_figures(paper) if is_rival(one.where, other.where)]
+        effects = [abs(one.printed - other.printed) for other in rivals if other.printed != one.printed]
+        assert one.tolerance <= min(effects, default=math.inf) / 2 + 1e-9
+
+
+def is_rival(where, other):
+    """Whether two figures are of the same table, data, measure and k, by different methods."""
+    own, others = where.split(", "), other.split(", ")
+    if where.startswith("Table 2"):  # Table 2, data, method, k, measure
+        return len(own) == len(others) == 5 and own[1] == others[1] and own[3:] == others[3:] and own[2] != others[2]
+    if where.startswith(("Table 3", "Table 4")):  # Table, classifier, class, data
+        return own[1:3] == others[1:3] and others[0] in ("Table 3", "Table 4") and {own[3], others[3]} != {"input data"}
+    return where.startswith("Table 5") and others[0] == "Table 5" and own[1:3] == others[1:3]
+
+
+def test_figures_by_a_reading_that_was_fitted_are_marked():
+    """Each pattern fits a figure, and the scoreboard counts and names them."""
+    shown = (ROOT / "reproductions" / "README.md").read_text(encoding="utf-8")
+    for paper in PAPERS:
+        kept = figures.kept_figures(paper)
+        for reading in figures.fitted_of(paper):
+            assert any(figures.is_fitted(one, [reading]) for one in kept)
+            assert f"- Fitted ({reading.figures}): {reading.why}" in shown
+    assert {paper for paper in PAPERS if figures.fitted_of(paper)} == {"containment", "tree", "gain"}
 
 
 def test_the_scoreboard_is_that_of_the_kept_figures():

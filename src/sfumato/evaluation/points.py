@@ -22,7 +22,7 @@ from sfumato.evaluation.treatment import class_column, learned_from, repeatable
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.auto import Automatic
 from sfumato.mechanisms.base import Mechanism, MechanismInfo, combinations
-from sfumato.mechanisms.presets import PRESETS
+from sfumato.mechanisms.presets import PAPERS_OWN, PRESETS
 from sfumato.mechanisms.registry import build_mechanism, find_mechanism, mechanism_info, registered_mechanisms
 from sfumato.publishing.publish import make_release
 from sfumato.schema import Role
@@ -206,7 +206,7 @@ def _proposed(
     presets = {
         name: mechanism_info(name)
         for name, preset in PRESETS.items()
-        if preset.mechanism and (PAPERS in also or name in named)
+        if preset.mechanism and ((PAPERS in also and name.startswith(PAPERS_OWN)) or name in named)
     }
     proposed: Proposals = {}
     left_out: dict[str, str] = {}

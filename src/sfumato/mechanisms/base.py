@@ -11,7 +11,7 @@ import inspect
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, cached_property
 from html import escape
@@ -285,6 +285,9 @@ class ParameterSpec:
         Limits of a number.
     allowed : str
         What a refusal says the value must be; by default it is made of type and limits.
+    only_with : mapping
+        Settings of other parameters without which it has no effect or cannot be kept: it is then not offered, and
+        refused.
     """
 
     help: str
@@ -294,6 +297,7 @@ class ParameterSpec:
     at_most: float | None = None
     below: float | None = None
     allowed: str = ""
+    only_with: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,6 +319,23 @@ class Parameter(ParameterSpec):
         """
         if not (given is None and self.is_optional) and not self._allows(given):
             raise InvalidParameterError(self.name, f"got {given!r}", allowed=self.allowed or self._allowed_by_type())
+
+    def has_effect(self, settings: Mapping[str, Any]) -> bool:
+        """Whether it can change anything where other parameters have these settings; what is not set is open."""
+        return all(settings.get(name, wanted) == wanted for name, wanted in self.only_with.items())
+
+    def check_effect(self, given: object, settings: Mapping[str, Any]) -> None:
+        """Refuse a value other than the default where it would change nothing."""
+        if given == self.default or self.has_effect(settings):
+            return
+        needed = " and ".join(f"{name}={str(wanted).lower()}" for name, wanted in self.only_with.items())
+        raise InvalidParameterError(
+            self.name,
+            f"got {given!r}",
+            allowed=f"left out unless {needed}",
+            hint=f"choose {needed}",
+            remedy=("parameters",),
+        )
 
     def _allows(self, given: object) -> bool:
         if self.choices:
@@ -498,7 +519,9 @@ class Mechanism(ABC):
     def check_parameters(self, *names: str) -> None:
         """Refuse values that the declarations of these parameters (of all, if none is named) do not allow."""
         for name in names or self.parameter_specs:
-            declared_parameter(type(self), name).check(getattr(self, name))
+            declared, given = declared_parameter(type(self), name), getattr(self, name)
+            declared.check(given)
+            declared.check_effect(given, {other: getattr(self, other) for other in declared.only_with})
 
 
 @cache

@@ -2,7 +2,8 @@
 
 A preset is no mechanism of its own. The registry builds the mechanism that it names, with its settings, and the
 manifest of a release states that mechanism and all parameters. Settings that make it the paper's system cannot be
-changed under its name; the others, such as k, can.
+changed under its name; the others, such as k, can. A name with ``ours:`` is a system of a paper with a choice of ours
+in the place of one that the paper prints.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any
 
 from sfumato.errors import InvalidParameterError
 
-PREFIX = "paper:"
-"""Begins the name of every preset, and of no mechanism."""
+PAPERS_OWN, OUR_CHOICE = "paper:", "ours:"
+"""Begin the names of presets, and of no mechanism: as the paper prints it, or with a choice of ours."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,13 @@ class Preset:
     section : str
         Where the paper describes it.
     fixed : mapping
-        Settings that make it the paper's.
+        Settings that make it what its name says.
     usual : mapping
         The paper's values of settings that may be changed.
     differs : str
-        What is not as printed, and why.
+        What is not as printed, and why. A reading that was chosen because it comes nearest is called fitted.
+    example : mapping
+        Settings of the printed example where the usual ones would take long.
     """
 
     mechanism: str
@@ -43,6 +46,7 @@ class Preset:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     usual: Mapping[str, Any] = field(default_factory=dict)
     differs: str = ""
+    example: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -54,11 +58,17 @@ _CONTAINMENT = "Zhang, Mohammed, Dave, Al Hasan (2017)"
 _TREE = "Yang, Wang, Hu, Li (2019)"
 _GREEDY = {"on_infeasible": "stop", "reveals": "ones"}
 _BREACH = {"lists": "both", "search": "lists", "test": "paired", "metric": "accuracy", "max_performance_loss": 100.0}
-_ERP = {"refine": False, "rule": "lowest", "criterion": "gain", "splits": "binary", "min_samples_leaf": 2}
+_QUICK_LEARNER = {"learner": "naive-bayes", "attacker": "naive-bayes"}
+_BREACH_SECTION = "Jafer, Matwin, Sokolova (2017)"
+_ERP = {"refine": False, "rule": "literal", "criterion": "gain", "splits": "binary", "min_samples_leaf": 2}
+_ERP_GROWN = (
+    "How the tree is grown is not printed: binary splits, as in Figure 1, by information gain with leaves of two rows, "
+    "which is fitted (nearest to Table 2)"
+)
 _ERP_DIFFERS = (
-    "prunes the lowest violating branches first, as the paper's Table 1 does; the rule as printed prunes its own "
-    "example to one group (rule=literal of error-risk-tree). Binary splits by information gain, leaves of two rows: "
-    "as in its Figure 1 and nearest to its Table 2; the text does not say"
+    "prunes as Figure 2 says. Where that is silent: a branch that costs no error has the largest ω, of several the one "
+    "that gains most; of equal ω (to nine digits) the node nearer to the root goes first, then the one further left. "
+    f"{_ERP_GROWN}"
 )
 _NOISE_DIFFERS = (
     "the printed noise is smaller than its ε needs (decision 6), so the release promises the larger ε that this noise "
@@ -97,6 +107,21 @@ PRESETS: Mapping[str, Preset] = {
         {"k": 5},
         differs="goes on at zero gain, as the paper's five features of Adult require",
     ),
+    "paper:k-anonymity-hamdist": Preset(
+        "greedy-containment",
+        "k-anonymity HamDist (baseline)",
+        f"{_CONTAINMENT}, section 5.2",
+        {**_GREEDY, "reveals": "both", "criterion": "hamming_separation"},
+        {"k": 5},
+    ),
+    "paper:k-anonymity-distcnt": Preset(
+        "greedy-containment",
+        "k-anonymity DistCnt (baseline)",
+        f"{_CONTAINMENT}, section 5.2",
+        {**_GREEDY, "reveals": "both", "criterion": "distinguished_pairs"},
+        {"k": 5},
+        differs="stops at zero gain, where the printed algorithm never ends",
+    ),
     "paper:rf": Preset(
         "random-flipping",
         "RF, random flipping (baseline)",
@@ -123,26 +148,58 @@ PRESETS: Mapping[str, Preset] = {
     "paper:pbi": Preset(
         "breach-aware",
         "candidates along both ranked lists, chosen by E(S)",
-        "Jafer, Matwin, Sokolova (2017), Figures 4 and 5, section 4",
+        f"{_BREACH_SECTION}, Figures 4 and 5, section 4",
         _BREACH,
         {"learner": "c45", "attacker": "c45", "n_folds": 10, "max_breach_increase": "distp"},
         differs="a candidate with PBI above max_breach_increase is never released",
+        example=_QUICK_LEARNER,
+    ),
+    "paper:wrapper": Preset(
+        "best-first-wrapper",
+        "WFS, wrapper-based feature selection that knows no privacy (baseline)",
+        f"{_BREACH_SECTION}, section 4.3",
+        {"metric": "accuracy", "allow_increase": True},
+        {"learner": "c45", "attacker": "c45", "direction": "forward", "n_stale": 5, "n_folds": 5, "n_repeats": 5},
+        differs="the paper names best-first search in both directions, and no more; learner, folds and the end of the "
+        "search are Weka's own (J48, WrapperSubsetEval, BestFirst), which select the paper's columns of Pima",
+        example=_QUICK_LEARNER,
     ),
     "paper:erp": Preset(
         "error-risk-tree",
         "ERP-only: error-risk pruning, one domain for each group",
-        f"{_TREE}, section 3.2",
+        f"{_TREE}, Figure 2",
         {**_ERP, "generalization": "uniform"},
         {"k": 10},
-        differs=_ERP_DIFFERS,
+        differs=f"{_ERP_DIFFERS}. At k = 3 it leaves one group of Figure 1, while Table 1 goes on with group 2: see "
+        "ours:erp-lowest",
     ),
     "paper:erp-tiered": Preset(
         "error-risk-tree",
         "error-risk pruning with tiered generalization (the proposed method)",
-        f"{_TREE}, sections 3.2 and 3.3",
+        f"{_TREE}, Figure 2 and Table 1",
         {**_ERP, "generalization": "tiered"},
         {"k": 10},
-        differs=f"{_ERP_DIFFERS}. Promises (k,k) and global (1,k): tiered cells are not k-anonymous",
+        differs=f"{_ERP_DIFFERS}. Tiered cells are the same whatever rule prunes. Promises (k,k) and global (1,k): "
+        "tiered cells are not k-anonymous",
+    ),
+    "ours:erp-lowest": Preset(
+        "error-risk-tree",
+        "ERP-only, but only branches that must go are pruned",
+        f"after {_TREE}, Figure 2",
+        {**_ERP, "rule": "lowest", "generalization": "uniform"},
+        {"k": 10},
+        differs="prunes a branch only if an undersized leaf is left among its children, so that ω decides nothing. "
+        "Reason: it keeps the most groups and the least training error of all prunings with k rows in every leaf, and "
+        f"group 2 of Table 1, which Figure 2 as printed does not keep. {_ERP_GROWN}",
+    ),
+    "paper:mondrian": Preset(
+        "mondrian",
+        "Mondrian (baseline)",
+        f"{_TREE}, Table 2; LeFevre, DeWitt, Ramakrishnan (2008)",
+        {"split": "gain", "criterion": "entropy", "strict": True},
+        {"k": 10},
+        differs="neither how it cuts categorical columns nor where it stops is printed; ours cuts as long as both "
+        "parts have k rows, and has a lower penalty on Adult than the printed one",
     ),
     "paper:gain-slicing": Preset(
         "gain-recoding",
@@ -152,6 +209,14 @@ PRESETS: Mapping[str, Preset] = {
         {"k": 5, "l": 3, "max_suppressed_fraction": 0.015, "threshold": 0.02},
         differs="gains by H(C) - H(C|X), since Equation 3 is not information gain; for the paper's slices of Adult "
         "give gain_target=sex, the class that its Table 1 was computed with",
+    ),
+    "paper:recoding-without-gain": Preset(
+        "global-recoding",
+        "k = 5 and l = 3 without information gain (baseline): every quasi-identifier is coarsened",
+        "Gachanga, Kimwele, Nderu (2019), Table 3",
+        {"loss": "loss", "weights": "equal", "guide": "label", "regroup": False},
+        {"k": 5, "l": 3, "max_suppressed_fraction": 0.015},
+        differs="what the search minimizes is not printed: the loss that ARX takes by default",
     ),
     "paper:collaborate": Preset(
         "",
@@ -163,8 +228,8 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def is_preset(name: str) -> bool:
-    """Whether a name is that of a paper's system, known or not."""
-    return name.startswith(PREFIX)
+    """Whether a name is that of a preset, known or not."""
+    return name.startswith((PAPERS_OWN, OUR_CHOICE))
 
 
 def find_preset(name: str) -> Preset:
@@ -190,7 +255,7 @@ def with_preset(name: str, parameters: Mapping[str, Any]) -> tuple[str, dict[str
     Raises
     ------
     InvalidParameterError
-        If a given setting would make it another system than the paper's.
+        If a given setting would make it another system than its name says.
 
     Examples
     --------
@@ -203,7 +268,7 @@ def with_preset(name: str, parameters: Mapping[str, Any]) -> tuple[str, dict[str
             raise InvalidParameterError(
                 f"{key} of {name}",
                 f"got {parameters[key]!r}",
-                allowed=f"{value!r}, as in the paper",
+                allowed=f"{value!r} under this name",
                 hint=f"choose the mechanism {preset.mechanism} to set it",
                 remedy=("mechanism",),
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 
@@ -17,6 +18,21 @@ from sfumato.mechanisms.registry import build_mechanism, mechanism_info, mechani
 from sfumato.project.describe import write_demo
 
 SINGLE = [name for name, preset in PRESETS.items() if preset.mechanism]
+N_ROWS = 600
+SLOW = {  # names whose examples take seconds, with as few rows of the demo table as they need to run
+    "auto": N_ROWS,
+    "breach-aware": N_ROWS,
+    "error-risk-tree": N_ROWS,
+    "exact-containment": N_ROWS,
+    "paper:collaborate": N_ROWS,
+    "paper:pbi": 5000,
+    "paper:wrapper": N_ROWS,
+    "gain-recoding": 40,
+    "global-recoding": 40,
+    "local-recoding": 40,
+    "paper:gain-slicing": 40,
+    "paper:recoding-without-gain": 40,
+}
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +71,8 @@ def test_presets_of_the_containment_paper_are_what_its_reproduction_measures():
         "DistCnt": "distcnt",
         "CM Greedy": "cm",
         "Maximal": "maximal",
+        "k-anonymity HamDist": "k-anonymity-hamdist",
+        "k-anonymity DistCnt": "k-anonymity-distcnt",
     }
     for method, name in names.items():
         selector = PAPER_METHODS[method].args[0]
@@ -111,12 +129,71 @@ def test_every_name_is_explained(name, capsys):
         assert preset.section.split(",")[0] in shown
 
 
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in [*mechanism_names(), *PRESETS]],
+)
+def test_every_printed_example_runs_as_it_is_printed(name, tmp_path, monkeypatch, capsys):
+    """On the first rows of the demo table."""
+    monkeypatch.chdir(tmp_path)
+    write_demo(tmp_path)
+    demo, n_rows = tmp_path / "admissions.csv", SLOW.get(name, N_ROWS)
+    lines = demo.read_text(encoding="utf-8").splitlines(keepends=True)
+    demo.write_text("".join(lines[: n_rows + 1]), encoding="utf-8")
+    run(["mechanisms", name])
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  example:")]
+    command = shlex.split(line.partition(":")[2])
+
+    assert command[0] == "sfumato"
+    assert run(command[1:]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "idle"),
+    [
+        ("paper:erp", {"max_added_error"}),
+        ("paper:erp-tiered", {"max_added_error", "min_disclosure_bits", "l", "t", "sensitive"}),
+        ("ours:erp-lowest", {"max_added_error"}),
+        ("paper:mondrian", {"penalty_weight"}),
+    ],
+)
+def test_a_preset_offers_no_parameter_that_has_no_effect(name, idle, capsys):
+    """Neither in words nor to programs; and one that is given is refused."""
+    run(["mechanisms", name])
+    shown = [line.split(" = ")[0].strip() for line in capsys.readouterr().out.splitlines()]
+    run(["mechanisms", name, "--json"])
+    listed = {parameter["name"] for parameter in json.loads(capsys.readouterr().out)["parameters"]}
+
+    assert not idle & {*shown, *listed}
+    assert {parameter.name for parameter in mechanism_info(name).parameters} >= idle
+
+
+def test_a_parameter_without_effect_is_refused():
+    with pytest.raises(InvalidParameterError, match=r"max_added_error must be left out unless rule=ratio, got 0\.5"):
+        build_mechanism("paper:erp", {"max_added_error": 0.5}).release(admissions(n_rows=60))
+
+
+def test_tiered_cells_are_the_same_whatever_rule_prunes():
+    """Hence only uniform cells have a preset with a rule of ours."""
+    table = admissions(n_rows=400)
+    settings = {**PRESETS["paper:erp-tiered"].parameters, "k": 5}
+    printed, lowest = (
+        build_mechanism("error-risk-tree", {**settings, "rule": rule}).release(table).table
+        for rule in ("literal", "lowest")
+    )
+
+    for name in printed.schema.names():
+        assert printed[name].values.equals(lowest[name].values)
+        assert (printed[name].codes == lowest[name].codes).all()
+
+
 def test_a_comparison_takes_the_papers_systems_at_the_asked_levels():
     asked = [AskedGuarantee.parse("k=7")]
     grid = grid_for(admissions(n_rows=60), also=["papers"], asked=asked)
     points = {point.mechanism: point for point in grid.points if point.mechanism in PRESETS}
 
-    assert {*points, *grid.left_out} >= set(SINGLE)
+    assert {*points, *grid.left_out} >= {name for name in SINGLE if name.startswith("paper:")}
+    assert "ours:erp-lowest" not in {*points, *grid.left_out}
     assert points["paper:erp-tiered"].parameters["k"] == 7
     assert points["paper:erp-tiered"].label == "paper:erp-tiered k=7"
     assert "calibration" not in grid.left_out["paper:laplace-dp"]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.presets import Preset
 
 _WIDTH = 118
+_WHOLE_WORDS: Any = {"break_on_hyphens": False, "break_long_words": False}
 _ROWS = {
     "all rows": "the whole table in memory",
     "counts": "counts only: also tables larger than memory and on a cluster",
@@ -22,7 +23,12 @@ _ROWS = {
     "a sample": "a sample: also tables larger than memory and on a cluster",
     "counts of features": "counts of binary features: also tables larger than memory and on a cluster",
 }
-_SESSION = "sfumato collaborate simulate table.csv --target class --parties 3 --min-privacy-gain 0.1"
+_EXAMPLE = "sfumato release admissions.csv --target readmitted"
+_SESSION = (
+    "sfumato collaborate simulate admissions.csv --identifiers patient_id,name --target readmitted "
+    "--bins age=30,50,70 --parties 3 --min-privacy-gain 0.1"
+)
+_FLAGS = "emergency,smoker,hypertension,diabetes,heart_failure,copd"
 
 
 @click.command("mechanisms")
@@ -31,7 +37,8 @@ _SESSION = "sfumato collaborate simulate table.csv --target class --parties 3 --
 def command(name: str | None, as_json: bool) -> None:
     """List the mechanisms, what they promise and their parameters; or explain the one called NAME.
 
-    Names that begin with paper: are the papers' own systems, each a mechanism with the paper's settings.
+    Names that begin with paper: are the papers' own systems, each a mechanism with the paper's settings; those that
+    begin with ours: have a choice of ours in the place of a printed one.
 
     \b
     Examples:
@@ -62,7 +69,7 @@ def command(name: str | None, as_json: bool) -> None:
         click.echo(f"{info.name}\n  promises {info.promises}\n  {info.why}")
         for parameter in info.parameters:
             click.echo(f"    {_parameter_line(parameter)}")
-    click.echo("\nThe papers' own systems: a mechanism with the paper's settings")
+    click.echo("\nThe papers' own systems: a mechanism with the paper's settings (ours: with a choice of ours)")
     for name, preset in PRESETS.items():
         click.echo(f"  {name}: {preset.title}; {preset.mechanism or 'sfumato collaborate'}")
     click.echo("\nsfumato mechanisms NAME explains one of them.")
@@ -94,6 +101,7 @@ def _described(info: MechanismInfo | None, name: str, preset: Preset | None = No
         "parameters": [
             {"name": p.name, "default": given.get(p.name, p.default), "help": p.help, "choices": list(p.choices)}
             for p in info.parameters
+            if preset is None or p.has_effect(preset.fixed)
         ],
     }
 
@@ -114,16 +122,16 @@ def _explained(described: Mapping[str, Any], info: MechanismInfo | None, preset:
 
     def say(what: str, text: str) -> None:
         if text:
-            indent = " " * 14
-            lines.append(textwrap.fill(text, _WIDTH, initial_indent=f"  {what + ':':<12}", subsequent_indent=indent))
+            first, others = f"  {what + ':':<12}", " " * 14
+            # names hold hyphens, and must stay what can be typed
+            lines.extend(textwrap.wrap(text, _WIDTH, initial_indent=first, subsequent_indent=others, **_WHOLE_WORDS))
 
     if preset is not None:
         say("is", preset.title)
         say("paper", preset.section)
     if info is None:
         say("differs", preset.differs if preset else "")
-        say("example", _SESSION)
-        return "\n".join(lines)
+        return "\n".join([*lines, f"  example:    {_SESSION}"])
     given: Mapping[str, Any] = preset.parameters if preset else {}
     promises = f"{info.promises}. Kind with these settings: {_kind(info, given)}" if preset else info.promises
     say("keeps" if preset is None else "mechanism", info.why if preset is None else f"{info.name}: {info.why}")
@@ -136,9 +144,12 @@ def _explained(described: Mapping[str, Any], info: MechanismInfo | None, preset:
         say("differs", preset.differs)
         say("fixed", ", ".join(f"{key}={value}" for key, value in preset.fixed.items()))
     lines.append("  parameters:")
-    fixed = set(preset.fixed) if preset else set()
-    lines += [f"    {_parameter_line(p, given.get(p.name))}" for p in info.parameters if p.name not in fixed]
-    say("example", _example(info, str(name), given))
+    fixed: Mapping[str, Any] = preset.fixed if preset else {}
+    offered = [p for p in info.parameters if p.name not in fixed and p.has_effect(fixed)]
+    lines += [f"    {_parameter_line(p, given.get(p.name))}" for p in offered]
+    settings = "".join(f" -p {key}={value}" for key, value in preset.example.items()) if preset else ""
+    # in one line, so that it runs as it is printed
+    lines.append(f"  example:    {_example(info, str(name), given, settings)}")
     return "\n".join(lines)
 
 
@@ -146,8 +157,12 @@ def _kind(info: MechanismInfo, given: Mapping[str, Any]) -> str:
     return info.guarantee if info.kind_of is None else info.kind_of(given)
 
 
-def _example(info: MechanismInfo, name: str, given: Mapping[str, Any]) -> str:
+def _example(info: MechanismInfo, name: str, given: Mapping[str, Any], settings: str) -> str:
+    """Give a line that makes a release of the demo table; a test runs every one of them."""
+    if info.is_differentially_private:
+        # nothing is guessed from rows there, so that the example names columns whose cells are 0 and 1
+        return f"{_EXAMPLE} --quasi-identifiers {_FLAGS} -m {name} -p n_features=3 -o release.csv"
     taken = {parameter.name for parameter in info.parameters}
-    roles = " --target readmitted" + (" --sensitive discharge_diagnosis" if "sensitive" in taken else "")
+    sensitive = " --sensitive discharge_diagnosis" if "sensitive" in taken else ""
     level = f" -k {given.get('k', 5)}" if "k" in taken else ""
-    return f"sfumato release admissions.csv{roles} -m {name}{level} -o release.csv"
+    return f"{_EXAMPLE}{sensitive} -m {name}{level}{settings} -o release.csv"

@@ -135,7 +135,9 @@ class Mondrian(Recoder):
         "variant": ParameterSpec("kind of l-diversity"),
         "c": ParameterSpec("c of recursive (c, l)-diversity"),
         "criterion": ParameterSpec("what split = gain or score keeps predictable: classes or a number"),
-        "penalty_weight": ParameterSpec("for split = score: weight of narrow cells relative to the score", at_least=0),
+        "penalty_weight": ParameterSpec(
+            "for split = score: weight of narrow cells relative to the score", at_least=0, only_with={"split": "score"}
+        ),
         "t": ParameterSpec("t-closeness of the sensitive column in every group"),
         "distance": ParameterSpec("distance of t-closeness"),
         **SHARE_PARAMETERS,

@@ -320,6 +320,11 @@ MOST_SPLIT_OFF = 100
 _LARGEST_KEY = 2**62
 
 
+def _of_uniform_cells(specs: Mapping[str, ParameterSpec]) -> dict[str, ParameterSpec]:
+    """Say of parameters that they need groups whose rows have the same cells."""
+    return {name: replace(spec, only_with={"generalization": "uniform"}) for name, spec in specs.items()}
+
+
 class ErrorRiskTree(Recoder):
     """Group rows by a decision tree for the target, pruned where that lowers risk most per error, and coarsen groups.
 
@@ -340,7 +345,8 @@ class ErrorRiskTree(Recoder):
         below them; these and then further ones by the largest error-risk ratio, up to ``max_added_error``; or, as the
         paper's algorithm reads, any branch with an undersized leaf, which may take the root.
     max_added_error : float, default=0.0
-        Error in training that ``rule="ratio"`` may add, as a share of the error of all rows as one group.
+        Error in training that ``rule="ratio"`` may add, as a share of the error of all rows as one group. Refused with
+        another rule, where it would have no effect.
     min_disclosure_bits : float or None
         Least total information for disclosing an individual (TIDI) of a group, in bits; a branch with a group below is
         pruned as one with a group that is too small. Only where the tree's groups are what is released:
@@ -406,10 +412,14 @@ class ErrorRiskTree(Recoder):
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("rows of a group", at_least=2),
         "generalization": ParameterSpec("tiered: finer cells; uniform: k-anonymity"),
-        "rule": ParameterSpec("branches that are pruned: lowest, further by error-risk ratio, or the paper's rule"),
-        "max_added_error": ParameterSpec("error that rule=ratio may add, as a share of one group's", at_least=0),
-        "min_disclosure_bits": ParameterSpec(
-            "least TIDI of a group in bits; uniform cells without refine only", at_least=0
+        "rule": ParameterSpec("branches to prune: only those that must go, these and more by ω, or the paper's rule"),
+        "max_added_error": ParameterSpec(
+            "error that rule=ratio may add, as a share of one group's", at_least=0, only_with={"rule": "ratio"}
+        ),
+        "min_disclosure_bits": ParameterSpec(  # parts of a group, as of refined or tiered cells, could have fewer bits
+            "least TIDI of a group in bits; uniform cells without refine only",
+            at_least=0,
+            only_with={"generalization": "uniform", "refine": False},
         ),
         "refine": ParameterSpec("divide large groups further along all columns; false: the paper's method"),
         "min_samples_leaf": ParameterSpec("rows of a leaf before pruning", at_least=1),
@@ -417,13 +427,19 @@ class ErrorRiskTree(Recoder):
         "targets": ParameterSpec("columns to keep predictable, separated by commas (default: the target)"),
         "guide": ParameterSpec("grow and refine by labels, or by predicted scores of the target"),
         "splits": ParameterSpec("split a categorical column one value against the rest, or into all its values"),
-        "l": ParameterSpec("l-diversity of the sensitive column in every group; uniform cells only"),
-        "sensitive": ParameterSpec("column of l, t, beta, delta and alpha (default: the one with the role sensitive)"),
-        "variant": ParameterSpec("kind of l-diversity"),
-        "c": ParameterSpec("c of recursive (c, l)-diversity"),
-        "t": ParameterSpec("t-closeness of the sensitive column in every group; uniform cells only"),
-        "distance": ParameterSpec("distance of t-closeness"),
-        **SHARE_PARAMETERS,
+        **_of_uniform_cells(
+            {
+                "l": ParameterSpec("l-diversity of the sensitive column in every group; uniform cells only"),
+                "sensitive": ParameterSpec(
+                    "column of l, t, beta, delta and alpha (default: the one with the role sensitive)"
+                ),
+                "variant": ParameterSpec("kind of l-diversity"),
+                "c": ParameterSpec("c of recursive (c, l)-diversity"),
+                "t": ParameterSpec("t-closeness of the sensitive column in every group; uniform cells only"),
+                "distance": ParameterSpec("distance of t-closeness"),
+                **SHARE_PARAMETERS,
+            }
+        ),
     }
 
     def __init__(
@@ -759,18 +775,13 @@ class ErrorRiskTree(Recoder):
             )
 
     def _check_parameters(self) -> None:
-        names = ("generalization", "rule", "criterion", "refine", "min_samples_leaf", "guide", "splits")
-        self.check_parameters(*names, "variant", "distance", *SHARE_PARAMETERS)
-        self.check_parameters("max_added_error", "min_disclosure_bits")
-        if self.min_disclosure_bits is not None and (self.generalization == "tiered" or self.refine):
-            allowed = "left out unless the groups of the tree are what is released; finer cells could have fewer bits"
-            hint = "choose generalization=uniform and refine=false"
-            got = f"got {self.min_disclosure_bits!r}"
-            raise InvalidParameterError("min_disclosure_bits", got, allowed=allowed, hint=hint, remedy=("parameters",))
-        self._promised.check()
+        self.check_parameters("generalization", "rule", "criterion", "refine", "min_samples_leaf", "guide", "splits")
         if self._promised.are_made and self.generalization == "tiered":
             allowed = "uniform where l, t, beta, delta or alpha is given; tiered cells are shared between groups"
             raise InvalidParameterError("generalization", "got 'tiered'", allowed=allowed, remedy=("parameters",))
+        self.check_parameters("variant", "distance", *SHARE_PARAMETERS)
+        self.check_parameters("max_added_error", "min_disclosure_bits")
+        self._promised.check()
 
 
 def _constraint_on_cells(
