@@ -44,6 +44,7 @@ def people(tmp_path):
 
 
 ROLES = ["--quasi-identifiers", "sex", "--other", "job", "--target", "ill"]
+CONFIRMED = [*ROLES, "--confirm", "job"]  # one of the jobs looks like the name of a user
 AUDIT = ["audit", "one.csv", "--manifest", "one.csv.manifest.json", "--original", "people.csv", *ROLES]
 
 
@@ -54,25 +55,25 @@ def cells(path):
 
 def test_counted_and_warned_about(people, monkeypatch, capsys):
     monkeypatch.chdir(people)
-    assert run(["release", "people.csv", "-m", "mondrian", *ROLES, "-o", "one.csv"]) == 0
+    assert run(["release", "people.csv", "-m", "mondrian", *CONFIRMED, "-o", "one.csv"]) == 0
     said = capsys.readouterr().err
     assert "30 cells begin with =, +, - or @" in said
     assert "baker" not in said
     assert "escaped_formulas" not in (people / "one.csv.manifest.json").read_text()
-    assert run(["release", "people.csv", "-m", "mondrian", *ROLES, "-o", "one.xlsx"]) == 0
+    assert run(["release", "people.csv", "-m", "mondrian", *CONFIRMED, "-o", "one.xlsx"]) == 0
     assert "cells begin with" not in capsys.readouterr().err
 
 
 def test_escaped_stated_and_confirmed(people, monkeypatch, capsys):
     monkeypatch.chdir(people)
-    assert run(["release", "people.csv", "-m", "mondrian", *ROLES, "--escape-formulas", "-o", "one.csv"]) == 0
+    assert run(["release", "people.csv", "-m", "mondrian", *CONFIRMED, "--escape-formulas", "-o", "one.csv"]) == 0
     assert "cells begin with" not in capsys.readouterr().err
     assert json.loads((people / "one.csv.manifest.json").read_text())["output"]["escaped_formulas"] is True
     assert set(cells(people / "one.csv")) == {"'=1+1", "cook", "-5", "'@home", "''=x", "'-baker", "'n", "+4e3"}
     assert run(AUDIT) == 0
     manifest, _ = read_manifest(people / "one.csv.manifest.json")
     assert set(read_released(people / "one.csv", manifest)["job"].values.to_pylist()) == set(JOBS)
-    assert run(["release", "people.csv", "-m", "mondrian", *ROLES, "--escape-formulas", "-o", "one.parquet"]) == 2
+    assert run(["release", "people.csv", "-m", "mondrian", *CONFIRMED, "--escape-formulas", "-o", "one.parquet"]) == 2
     away = ["release", "people.csv", "-m", "global-recoding", *ROLES, "--memory", "600MB", "--escape-formulas"]
     assert run([*away, "-o", "two.csv"]) == 2
 
@@ -82,7 +83,7 @@ def test_escaped_stated_and_confirmed(people, monkeypatch, capsys):
 )
 def test_another_way_to_write_a_cell_is_refused(was, becomes, people, monkeypatch):
     monkeypatch.chdir(people)
-    assert run(["release", "people.csv", "-m", "mondrian", *ROLES, "--escape-formulas", "-o", "one.csv"]) == 0
+    assert run(["release", "people.csv", "-m", "mondrian", *CONFIRMED, "--escape-formulas", "-o", "one.csv"]) == 0
     path, where = people / "one.csv", people / "one.csv.manifest.json"
     text = path.read_text().replace(f",{was},", f",{becomes},", 1)
     path.write_text(text)
@@ -95,7 +96,7 @@ def test_another_way_to_write_a_cell_is_refused(was, becomes, people, monkeypatc
 
 def test_a_manifest_that_does_not_say_it_is_refused(people, monkeypatch):
     monkeypatch.chdir(people)
-    assert run(["release", "people.csv", "-m", "mondrian", *ROLES, "--escape-formulas", "-o", "one.csv"]) == 0
+    assert run(["release", "people.csv", "-m", "mondrian", *CONFIRMED, "--escape-formulas", "-o", "one.csv"]) == 0
     where = people / "one.csv.manifest.json"
     entries = json.loads(where.read_text())
     del entries["output"]["escaped_formulas"]

@@ -581,6 +581,12 @@ def name_of(mechanism: object) -> str:
     return str(getattr(mechanism, "mechanism_name", type(mechanism).__name__))
 
 
+def columns_with_hierarchies(mechanism: object) -> tuple[str, ...]:
+    """Columns whose values somebody has listed in a hierarchy that a mechanism was given."""
+    given = getattr(mechanism, "hierarchies", None)
+    return tuple(map(str, given)) if isinstance(given, Mapping) else ()
+
+
 def not_about_population(name: str) -> InvalidParameterError:
     """Say of a mechanism that it promises nothing about a table of the population, and which ones do."""
     problem = f"{name} promises neither k-map nor δ-presence, which a population table is for"

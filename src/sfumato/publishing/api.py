@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.errors import InvalidParameterError
-from sfumato.mechanisms.base import Mechanism, Release, name_of
+from sfumato.mechanisms.base import Mechanism, Release, columns_with_hierarchies, name_of
 from sfumato.mechanisms.baselines.features import described_publicly
 from sfumato.mechanisms.registry import build_mechanism, is_differentially_private
 from sfumato.progress import Progress
@@ -131,8 +131,7 @@ def release(
     if is_differentially_private(built) and not isinstance(data, Table | BinaryTable):
         made = make_release(described_publicly(data, ReadOptions(), given), built, progress=progress).summed_up(None)
         return made.with_order_kept() if keep_order else made
-    declared = getattr(built, "hierarchies", None) or ()
-    understood = _understood(data, given, asked, (*names, *declared))
+    understood = _understood(data, given, asked, (*names, *columns_with_hierarchies(built)))
     original = understood.prepared()
     made = replace(make_release(original, built, progress=progress), description=understood.guesses)
     made = made.summed_up(original)

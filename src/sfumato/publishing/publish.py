@@ -17,7 +17,7 @@ from sfumato.audit.verify import AuditReport, audit_release, with_stated_levels
 from sfumato.errors import InvalidParameterError, OutputError, SchemaError
 from sfumato.guarantees import AboutPopulation
 from sfumato.manifest import AnyTable, Manifest, stated_labels, with_audited
-from sfumato.mechanisms.base import Mechanism, Release, check_takes_both_roles, name_of
+from sfumato.mechanisms.base import Mechanism, Release, check_takes_both_roles, columns_with_hierarchies, name_of
 from sfumato.mechanisms.registry import is_differentially_private, registered_mechanisms
 from sfumato.progress import Progress
 from sfumato.project.keys import ReleaseKey
@@ -114,7 +114,7 @@ def propose_release(
     check_takes_both_roles(table.coded_part.schema, chosen)
     done = table.coded_part.prepared
     if not is_differentially_private(mechanism):  # whose refusals must not depend on the rows either
-        check_text_columns(table, getattr(mechanism, "hierarchies", None) or ())
+        check_text_columns(table, columns_with_hierarchies(mechanism))
     elif done is not None:
         refuse_preparation(name_of(mechanism))
     if key is not None and getattr(mechanism, "hides_choices", False):

@@ -49,10 +49,6 @@ def line_of(lines, heading):
 ANSWERED = {
     "one class": (people(y=lambda _: "y"), "the target has one class only"),
     "every value missing": (people(y=lambda _: ""), "the target has one class only"),
-    "a row of its own": (
-        people(y=lambda i: f"v{i}"),
-        "every row has its own target value, so there is nothing to learn",
-    ),
     "numbers": (people(y=lambda i: i / 7), "column 'y': has 60 different numbers, but only classes can be predicted"),
 }
 """Targets that nothing is predicted of, and what is said."""

@@ -16,7 +16,7 @@ Numbers and dates become ranges. Of them only those are withheld of which nearly
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,6 +44,7 @@ _FEWEST_ROWS = 20  # below this, counts say nothing
 _FEW_ROWS = 5  # the default k: what fewer rows hold would be shown as the value of a group that is smaller
 _MOST_RARE = 0.01
 _MOST_RARE_OF_CATEGORIES = 0.1
+_FEWEST_WORDS_OF_A_SENTENCE = 5
 _FEWEST_RARE = 3  # one or two may be a word for "unknown"
 _FEWEST_CODES = 3  # a rare category may be called H1N1
 _WRITTEN = 0.8
@@ -199,9 +200,8 @@ class _Values:
         rare = [text for text, is_one in zip(spelled.texts, is_rare, strict=True) if is_one]
         share = int(spelled.rows[is_rare].sum()) / int(spelled.rows.sum())
         if share > _MOST_RARE and len(rare) >= _FEWEST_RARE:
-            written = set(map(_shape, frequent))
             is_few = 2 * len(rare) <= len(frequent) and share <= _MOST_RARE_OF_CATEGORIES
-            if not is_few or any(_shape(text) not in written for text in rare):
+            if not is_few or _are_written_otherwise(rare, frequent):
                 return f"{len(rare):,} of {len(spelled.texts):,} values are in fewer than {_FEW_ROWS} rows each"
         forms = set(map(form_of, frequent))
         n_codes = sum(_CODE.fullmatch(text) is not None and form_of(text) not in forms for text in rare)
@@ -236,10 +236,14 @@ _CODE = re.compile(
 """Letters with digits, a licence plate, a number, a login."""
 
 
-def _shape(text: str) -> tuple[bool, str, int]:
-    """How a value is written: with digits or without, in which case, and in one, two or more words."""
-    case = "lower" if text.islower() else "upper" if text.isupper() else "title" if text.istitle() else "mixed"
-    return any(map(str.isdigit, text)), case, min(len(text.split()), 3)
+def _are_written_otherwise(rare: Sequence[str], frequent: Sequence[str]) -> bool:
+    """Whether rare values are written as names, codes or sentences are, and no frequent value is."""
+    signs: tuple[Callable[[str], bool], ...] = (
+        lambda text: any(map(str.isdigit, text)),
+        str.istitle,
+        lambda text: len(text.split()) >= _FEWEST_WORDS_OF_A_SENTENCE,
+    )
+    return any(any(map(sign, rare)) and not any(map(sign, frequent)) for sign in signs)
 
 
 def check_text_columns(table: Table | BinaryTable, declared: Collection[str] = ()) -> None:
