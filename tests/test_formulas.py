@@ -110,7 +110,7 @@ def test_a_project_says_it_too(people, monkeypatch):
     lines = [
         '[data]\npath = "people.csv"\n[columns]',
         'sex = { role = "quasi-identifier" }',
-        'job = { role = "other" }',
+        'job = { role = "other", confirmed = true }',
     ]
     lines += ['ill = { role = "target" }', '[release]\nmechanism = "mondrian"\nescape_formulas = true\n']
     Path("sfumato.toml").write_text("\n".join(lines))
