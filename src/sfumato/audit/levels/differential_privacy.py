@@ -38,7 +38,7 @@ _WARNING = "noise as the paper prints it: not differentially private at the epsi
 _TRUE = ("1", "1.0", "yes", "Yes", "YES", "true", "True", "TRUE")
 _PACKAGES = (
     *("python", "zlib", "sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "xlsxwriter", "duckdb", "narwhals"),
-    "opendp",
+    *("opendp", "pyreadstat"),
 )
 
 _Form = Callable[[Any], bool] | Mapping[str, Any] | list[Any]

@@ -25,7 +25,14 @@ import pyarrow as pa
 import python_calamine
 
 from sfumato.errors import InputError, InvalidParameterError, on_one_line
-from sfumato.table.cells import ColumnCoder, MixedColumnError, as_text, check_names, column_of_objects, refuse_mixed
+from sfumato.table.cells import (
+    ColumnCoder,
+    MixedColumnError,
+    check_names,
+    column_of_objects,
+    refuse_mixed,
+    written_text,
+)
 from sfumato.table.coding import Table, is_number_type
 from sfumato.table.io import excel_child as workbook_child
 from sfumato.table.io.bytes import StoredBytes, UnpackingLimit, unzipped
@@ -384,7 +391,7 @@ def _column(sheet: Any, table: Table, name: str, date_format: Any) -> tuple[Writ
         return sheet.write_number, _checked_numbers(values, name), codes
     if pa.types.is_date(values.type) and _fit_dates(values):
         return lambda row, at, value: sheet.write_datetime(row, at, value, date_format), values.to_pylist(), codes
-    texts = [None if text is None else _checked_text(text, name) for text in as_text(values).to_pylist()]
+    texts = [None if text is None else _checked_text(text, name) for text in written_text(values).to_pylist()]
     return sheet.write_string, texts, codes
 
 

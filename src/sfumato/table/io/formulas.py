@@ -7,6 +7,7 @@ without doubt, a cell that already has apostrophes before such a character gets 
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -16,12 +17,14 @@ import pyarrow.compute as pc
 from sfumato.schema import Column, Kind
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Table
+from sfumato.table.spellings import FORMULAS
 from sfumato.table.weighted import OpenColumn
 
 _NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_FORMULA = r"^[=+\-@\t\r]"
-_MARKED = r"^'*[=+\-@\t\r]"
-_ESCAPED = r"^'+[=+\-@\t\r]"
+_BEGIN, _MARK = "[" + re.escape(FORMULAS["begin"]) + "]", FORMULAS["mark"]
+_FORMULA = f"^{_BEGIN}"
+_MARKED = f"^{_MARK}*{_BEGIN}"
+_ESCAPED = f"^{_MARK}+{_BEGIN}"
 
 
 def escaped(values: pa.Array) -> pa.Array:
@@ -32,7 +35,7 @@ def escaped(values: pa.Array) -> pa.Array:
     >>> escaped(pa.array(["=1+1", "-5", "'=x", "'n", None])).to_pylist()
     ["'=1+1", '-5', "''=x", "'n", None]
     """
-    return pc.if_else(_matches(values, _MARKED), pc.binary_join_element_wise("'", values, ""), values)
+    return pc.if_else(_matches(values, _MARKED), pc.binary_join_element_wise(_MARK, values, ""), values)
 
 
 def unescaped(values: pa.Array) -> pa.Array:

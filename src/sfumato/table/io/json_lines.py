@@ -18,7 +18,6 @@ from sfumato.errors import InputError, InvalidParameterError
 from sfumato.table.cells import (
     ColumnCoder,
     MixedColumnError,
-    as_text,
     check_names,
     column_of_objects,
     is_missing,
@@ -27,6 +26,7 @@ from sfumato.table.cells import (
     mixed_problem,
     refuse_mixed,
     text_of_object,
+    written_text,
 )
 from sfumato.table.coding import Table
 from sfumato.table.io.formats import Parsed
@@ -260,7 +260,7 @@ def _rows(columns: Sequence[list[str]]) -> Iterator[tuple[str, ...]]:
 def _json_texts(values: pa.Array, name: str) -> list[str]:
     kinds = pa.types
     if not (kinds.is_integer(values.type) or kinds.is_floating(values.type) or kinds.is_boolean(values.type)):
-        values = as_text(values)
+        values = written_text(values)
     return [json_text(value, name) for value in values.to_pylist()]
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InputError, InvalidParameterError, NotBinaryError
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
-from sfumato.table.cells import ColumnCoder, as_text
+from sfumato.table.cells import ColumnCoder, written_text
 from sfumato.table.coding import Source, Table
 from sfumato.table.io.text import Text
 
@@ -152,7 +152,7 @@ def _labels(table: BinaryTable) -> list[str]:
         is_fit = False
     if not is_fit:
         raise _refused(problem="got labels that are not all numbers", hint="write csv or parquet")
-    texts = as_text(coded.values).to_pylist()
+    texts = written_text(coded.values).to_pylist()
     return [texts[code] for code in coded.codes]
 
 

@@ -18,7 +18,7 @@ from sfumato.errors import InvalidParameterError
 from sfumato.private_folders import PrivateFolder
 from sfumato.schema import Kind
 from sfumato.table.binary import BinaryTable
-from sfumato.table.cells import as_text
+from sfumato.table.cells import written_text
 from sfumato.table.coding import Table, is_number_type
 from sfumato.table.io.formats import STATISTICS
 from sfumato.table.io.statistics.read import PACKAGES, require_pyreadstat
@@ -227,7 +227,7 @@ def _cells(table: Table, name: str, format: str, own: ColumnLabels | None, forma
     if moments is not None:
         formats[name] = rules.moment
         return pd.Series(((moments + rules.epoch * _DAY) * rules.per_second)[codes])
-    return _text_series([text or "" for text in as_text(values).to_pylist()], codes, name, format, pd)
+    return _text_series([text or "" for text in written_text(values).to_pylist()], codes, name, format, pd)
 
 
 def _numbers(numbers: Any, own: ColumnLabels | None, pd: Any) -> Any:
