@@ -345,7 +345,8 @@ class _Values:
         if cell.bounds:
             return cell.is_missing_last and keys[0] != keys[1]
         is_all = len(keys) + cell.may_be_missing == self.n_places > 1
-        return cell.is_missing_last and _ascend(keys) and not (is_all and keys)
+        is_range = self._sorted and len(keys) == 1  # whose ends are one value: {7|\\N} is no *
+        return cell.is_missing_last and _ascend(keys) and not (is_all and keys and not is_range)
 
     def is_foreign(self, cell: _Said) -> bool:
         """Whether a cell names something that is not in the column."""

@@ -242,8 +242,9 @@ def zero_one(values: pa.Array) -> NDArray[np.int8] | None:
 def ranks(values: pa.Array, kind: Kind, domain: tuple[str, ...] | None = None) -> Ids:
     """Rank of each distinct value in the order of its kind; spellings of the same value share one, missing is last.
 
-    The same sensitive value, for counting: see :func:`same_value`. Numbers are ordered by size, dates by time, levels
-    by the declared domain (others after them), and what has no place in such an order by its first text.
+    The same sensitive value, for counting: see :func:`same_value`. Levels of an ordered column come first, by the
+    declared domain, and dates of a column of dates by time. Of all else, in columns of every kind, numbers come first,
+    by size, and then other texts, by their first text.
     """
     same, placed = _judged(values, kind, domain)
     first: dict[Hashable, tuple[Any, ...]] = {}
@@ -260,7 +261,7 @@ def spelled_ranks(values: pa.Array, kind: Kind, domain: tuple[str, ...] | None =
 def _judged(
     values: pa.Array, kind: Kind, domain: tuple[str, ...] | None
 ) -> tuple[list[Hashable], list[tuple[Any, ...]]]:
-    """For each value what it is the same as, and where it stands: order of the kind, then its text; missing last."""
+    """For each value what it is the same as, and where it is in order; missing last. See :func:`ranks`."""
     moments = moments_in(values) if kind is Kind.DATE else None
     texts = texts_of(values).to_pylist()
     same: list[Hashable] = [None if text is None else same_value(text) for text in texts]
@@ -272,13 +273,15 @@ def _judged(
     placed: list[tuple[Any, ...]] = []
     for meaning, text in zip(same, texts, strict=True):
         if meaning is None:
-            placed.append((2,))
-        elif moments is not None or (kind is Kind.NUMERIC and isinstance(meaning, tuple)):
+            placed.append((3,))
+        elif moments is not None:
             placed.append((0, meaning, text))
         elif kind is Kind.ORDERED and meaning in level:
             placed.append((0, level[meaning], text))
+        elif isinstance(meaning, tuple):  # a number, whatever the kind
+            placed.append((1, meaning, text))
         else:
-            placed.append((1, text))
+            placed.append((2, text))
     return same, placed
 
 
