@@ -208,6 +208,14 @@ def are_midnights(values: pa.Array) -> bool:
     return bool(pc.all(pc.equal(pc.cast(days, values.type), values)).as_py())
 
 
+def are_whole_seconds(values: pa.Array) -> bool:
+    """Whether values are timestamps without a time zone that all fall on a second."""
+    if not pa.types.is_timestamp(values.type) or values.type.tz is not None:
+        return False
+    seconds = pc.cast(values, pa.timestamp("s"), safe=False)
+    return bool(pc.all(pc.equal(pc.cast(seconds, values.type), values), min_count=0).as_py())
+
+
 def without_tokens(values: pa.Array, tokens: Sequence[str]) -> pa.Array:
     """Put null for what means "missing"."""
     try:

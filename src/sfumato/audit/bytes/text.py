@@ -371,4 +371,4 @@ def _label_spelling(label: bytes) -> str | None:
         return None
     if not np.isfinite(number):
         return None
-    return str(int(number)) if number == int(number) and abs(number) < 2.0**53 else repr(number)
+    return str(int(number)) if number == int(number) and abs(number) < 2.0**53 else double_text(number)

@@ -83,7 +83,7 @@ _ALLOWED: dict[str, _Form] = {
     **dict.fromkeys(("input", "project_sha256"), _nothing),
     "suppressed_rows": _zero,
     "output": {
-        **_each("name", "sha256", "format", "rows", "order"),
+        **_each("name", "sha256", "format", "rows", "order", "escaped_formulas"),
         "columns": [_each("name", "role", "kind", "domain", "missing")],
     },
     "mechanism": {

@@ -147,12 +147,18 @@ def _labels(table: BinaryTable) -> list[str]:
         raise _refused(problem, hint="write csv or parquet")
     coded = table.companions[target]
     try:
-        is_fit = bool(np.isfinite(coded.numbers()).all())
+        numbers = coded.numbers()
     except ValueError:
-        is_fit = False
-    if not is_fit:
+        numbers = np.array([np.nan])
+    if not np.isfinite(numbers).all():
         raise _refused(problem="got labels that are not all numbers", hint="write csv or parquet")
-    texts = written_text(coded.values).to_pylist()
+    if not pa.types.is_floating(coded.values.type) and (np.abs(numbers) >= _EXACT_FLOAT_INTEGERS).any():
+        raise _refused(problem="got labels of more digits than a double has", hint="write csv or parquet")
+    spelled = written_text(pa.array(numbers + 0.0)).to_pylist()  # 01 and 1.0 are the label 1
+    is_whole = (numbers == np.rint(numbers)) & (np.abs(numbers) < _EXACT_FLOAT_INTEGERS)
+    texts = [
+        str(int(number)) if whole else text for number, whole, text in zip(numbers, is_whole, spelled, strict=True)
+    ]
     return [texts[code] for code in coded.codes]
 
 

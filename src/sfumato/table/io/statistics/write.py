@@ -18,7 +18,7 @@ from sfumato.errors import InvalidParameterError
 from sfumato.private_folders import PrivateFolder
 from sfumato.schema import Kind
 from sfumato.table.binary import BinaryTable
-from sfumato.table.cells import written_text
+from sfumato.table.cells import are_whole_seconds, written_text
 from sfumato.table.coding import Table, is_number_type
 from sfumato.table.io.formats import STATISTICS
 from sfumato.table.io.statistics.read import PACKAGES, require_pyreadstat
@@ -249,11 +249,9 @@ def _text_series(texts: list[str], codes: Any, name: str, format: str, pd: Any) 
 
 def _whole_seconds(values: pa.Array) -> Any:
     """Seconds since 1970 of moments without a time zone and without fractions; ``None`` for anything else."""
-    if not pa.types.is_timestamp(values.type) or values.type.tz is not None:
+    if not are_whole_seconds(values):
         return None
     seconds = pc.cast(values, pa.timestamp("s"), safe=False)
-    if not pc.all(pc.equal(pc.cast(seconds, values.type), values), min_count=0).as_py():
-        return None
     return pc.cast(seconds, pa.int64()).to_numpy(zero_copy_only=False).astype(np.float64)
 
 
