@@ -16,6 +16,8 @@ from functools import cached_property
 
 import numpy as np
 
+from sfumato.audit.reading.spelling import double_text
+
 BLOCK_BYTES = 1 << 20
 MOST_BYTES_OF_A_ROW = 64 << 20
 
