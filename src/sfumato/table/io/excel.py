@@ -404,7 +404,8 @@ def _column(sheet: Any, table: Table, name: str, date_format: Any) -> tuple[Writ
 def stored_in_workbook(values: pa.Array) -> pa.Array:
     """Values as a workbook holds them: truth values, numbers and dates as such, all else as text.
 
-    A number has 16 digits there. Of a column with a number that needs more, the texts are written.
+    A number has 16 digits there. Of a column with a number that needs more, the texts are written, and so are decimals
+    with places, which a number would lose.
 
     Examples
     --------
@@ -414,7 +415,7 @@ def stored_in_workbook(values: pa.Array) -> pa.Array:
     kinds = pa.types
     if kinds.is_boolean(values.type) or kinds.is_integer(values.type):
         return values
-    if kinds.is_float64(values.type) or kinds.is_decimal(values.type):
+    if kinds.is_float64(values.type) or (kinds.is_decimal(values.type) and values.type.scale == 0):
         is_whole = all(value is None or _fits_number(value) for value in values.to_pylist())
         return pc.cast(values, pa.float64()) if is_whole else written_text(values)
     if kinds.is_floating(values.type) or (kinds.is_date(values.type) and _fit_dates(values)):

@@ -189,7 +189,7 @@ def _write_delimited(
     values = {n: columns[n].values for n in columns.columns}
     if escape_formulas:
         described = columns.schema
-        values = {n: escaped(own) if may_hold_formulas(described[n], own) else own for n, own in values.items()}
+        values = {n: escaped(written_text(v)) if may_hold_formulas(described[n]) else v for n, v in values.items()}
     texts = {n: rows_of_text.texts(own, missing_text(columns.schema, n)) for n, own in values.items()}
     n_rows = max(1, _CELLS_AT_ONCE // max(1, len(names)))
     for start in range(0, table.n_rows if names else 0, n_rows):
