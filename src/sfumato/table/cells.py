@@ -249,6 +249,11 @@ def as_text(values: pa.Array) -> pa.Array:
     return texts
 
 
+def as_doubles(values: pa.Array) -> pa.Array:
+    """Numbers of less precision as the doubles that have their digits: 0.1 of single precision is 0.1."""
+    return pc.cast(pc.cast(values, pa.string()), pa.float64()) if pa.types.is_float32(values.type) else values
+
+
 def written_text(values: pa.Array) -> pa.Array:
     """Values of a released file as text.
 

@@ -42,6 +42,10 @@ def stored_values(values: pa.Array, format: str) -> pa.Array:
         from sfumato.table.io.excel import stored_in_workbook  # which few need
 
         return stored_in_workbook(values)
+    if format in _JSON_LINES:
+        from sfumato.table.io.json_lines import stored_in_lines
+
+        return stored_in_lines(values)
     if format != "libsvm":
         return values
     try:
@@ -51,10 +55,8 @@ def stored_values(values: pa.Array, format: str) -> pa.Array:
 
 
 def _is_text_in(format: str, values: pa.Array) -> bool:
-    """Whether a file of JSON lines or of a statistics package holds values as texts."""
+    """Whether a file of a statistics package holds values as texts."""
     kinds = pa.types
-    if format in _JSON_LINES:
-        return not (kinds.is_integer(values.type) or kinds.is_floating(values.type) or kinds.is_boolean(values.type))
     if format not in STATISTICS:
         return False
     is_number = kinds.is_integer(values.type) or kinds.is_floating(values.type)

@@ -31,6 +31,7 @@ from sfumato.errors import InputError, InvalidParameterError, on_one_line
 from sfumato.table.cells import (
     ColumnCoder,
     MixedColumnError,
+    as_doubles,
     check_names,
     column_of_objects,
     refuse_mixed,
@@ -412,15 +413,13 @@ def stored_in_workbook(values: pa.Array) -> pa.Array:
     >>> stored_in_workbook(pa.array([0.5, 2.0])).to_pylist(), stored_in_workbook(pa.array([0.1 + 0.2])).to_pylist()
     ([0.5, 2.0], ['0.30000000000000004'])
     """
-    kinds = pa.types
+    kinds, values = pa.types, as_doubles(values)
     if kinds.is_boolean(values.type) or kinds.is_integer(values.type):
         return values
     if kinds.is_float64(values.type) or (kinds.is_decimal(values.type) and values.type.scale == 0):
         is_whole = all(value is None or _fits_number(value) for value in values.to_pylist())
         return pc.cast(values, pa.float64()) if is_whole else written_text(values)
-    if kinds.is_floating(values.type) or (kinds.is_date(values.type) and _fit_dates(values)):
-        return values
-    return written_text(values)
+    return values if kinds.is_date(values.type) and _fit_dates(values) else written_text(values)
 
 
 def _fits_number(value: float | Decimal) -> bool:

@@ -18,7 +18,7 @@ from sfumato.errors import InvalidParameterError
 from sfumato.private_folders import PrivateFolder
 from sfumato.schema import Kind
 from sfumato.table.binary import BinaryTable
-from sfumato.table.cells import are_whole_seconds, written_text
+from sfumato.table.cells import are_whole_seconds, as_doubles, written_text
 from sfumato.table.coding import Table, is_number_type
 from sfumato.table.io.formats import STATISTICS
 from sfumato.table.io.statistics.read import PACKAGES, require_pyreadstat
@@ -260,7 +260,7 @@ def _checked_numbers(values: pa.Array, name: str, format: str) -> Any:
     problem = ""
     if pa.types.is_integer(values.type) and any(abs(number) > _EXACT_INTEGERS for number in known.to_pylist()):
         problem = f"got integers in column '{name}' that a double would round"
-    numbers = pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    numbers = pc.cast(as_doubles(values), pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     sizes = np.abs(numbers[~np.isnan(numbers)])
     if not np.isfinite(sizes).all():
         problem = f"got infinite numbers in column '{name}'"
