@@ -246,6 +246,10 @@ def outcome(made: Case, folder: Path) -> tuple[str, str]:
         proposed = proposed.with_formulas_escaped() if made.escapes else proposed
         done = publish(proposed, folder / f"released{made.suffix}", original=table)
     except AuditFailedError as error:
+        # A bound on what an attacker gains is estimated twice, by other folds: on 60 rows the two may disagree. That is
+        # the statistics of the bound, which no spelling changes.
+        if all(finding.startswith("breach-bound does not hold") for finding in error.findings):
+            return "bound not confirmed", ""
         return "refused", str(error)
     except SfumatoError as error:
         left = [one.name for one in folder.iterdir() if one != path]
