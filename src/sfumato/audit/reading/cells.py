@@ -268,6 +268,8 @@ class _Values:
     """
 
     def __init__(self, original: pa.Array, kind: Kind, domain: tuple[str, ...] | None) -> None:
+        if kind is Kind.NUMERIC and pa.types.is_boolean(original.type):
+            original = pc.cast(original, pa.int8())  # the numbers 0 and 1
         self._kind, self._type = kind, original.type
         self._texts_beside = _reading_type(original.type, kind)
         meanings = self._read(original)
