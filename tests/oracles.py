@@ -111,6 +111,21 @@ def ordered_t_closeness(rows: Sequence[Row], sensitive: Sequence[Item], order: S
     return farthest
 
 
+def in_rank_order(spellings: Sequence[str], levels: Sequence[str] = ()) -> list[str]:
+    """Put distinct spellings in the order of docs/guarantees.md: levels, numbers by size, other texts by first text."""
+    declared = [same_value(level) for level in levels]
+    by_value: dict[str | Fraction, list[str]] = {}
+    for text in sorted(set(spellings)):
+        by_value.setdefault(same_value(text), []).append(text)
+    first = [value for value in dict.fromkeys(declared) if value in by_value]
+    rest = [value for value in by_value if value not in declared]
+    numbers = sorted(value for value in rest if isinstance(value, Fraction))
+    texts = sorted((value for value in rest if isinstance(value, str)), key=lambda value: by_value[value][0])
+    return [text for value in (*first, *numbers) for text in by_value[value]] + sorted(
+        text for value in texts for text in by_value[value]
+    )
+
+
 def _share(values: Sequence[Item], value: Item) -> Fraction:
     return Fraction(list(values).count(value), len(values))
 

@@ -18,6 +18,7 @@ TESTS = {
     "tests/unit/mechanisms/lattice/test_lattice_search.py": {"SFUMATO_ALL_MOMENTS": "1"},
     "tests/spark/test_five_systems.py": {"SFUMATO_ALL_KILLS": "1"},
     "tests/properties/test_itemset_properties.py": {"SFUMATO_ITEMS": "9"},
+    "tests/test_odd_spellings.py -n 2": {"SFUMATO_ODD_RUNS": "5000"},
     "tests -m hypothesis --ignore tests/spark": {"SFUMATO_ALL_EXAMPLES": "1"},
 }
 """Files of tests, or how pytest is to choose them, and what makes them long."""

@@ -203,6 +203,35 @@ def test_closeness_is_the_worse_of_values_and_spellings(table):
         assert measured_level(TCloseness(0.5, "ill", over, distance), table) == pytest.approx(float(expected))
 
 
+MIXED = [["9", "09"], ["10"], ["2e1", "20"], ["unknown", "Unknown"], ["none"], ["-3"]]
+
+
+@given(spelled_tables(MIXED))
+def test_ordered_closeness_of_a_mixed_column_ranks_numbers_by_size_and_then_texts(table):
+    """Mechanism and audit measure ordered t of numbers and texts in one column as docs/guarantees.md defines it."""
+    rows, spelled = rows_of(table)
+    ranked = oracles.in_rank_order(spelled)
+    values, order = [oracles.same_value(text) for text in spelled], [oracles.same_value(text) for text in ranked]
+    expected = max(
+        oracles.ordered_t_closeness(rows, values, list(dict.fromkeys(order))),
+        oracles.ordered_t_closeness(rows, spelled, ranked),
+    )
+    counts, over = class_value_counts(table, ["age", "sex"], "ill"), ("age", "sex")
+
+    assert t_closeness(counts, "ordered") == pytest.approx(float(expected))
+    assert measured_level(TCloseness(0.5, "ill", over, "ordered"), table) == pytest.approx(float(expected))
+
+
+@given(st.lists(SPELLINGS, max_size=12, unique=True), st.lists(SPELLINGS, max_size=4, unique=True))
+def test_spellings_are_ranked_as_the_definition_says(texts, domain):
+    """Levels come first, then numbers by size, then texts, in mechanism and audit alike."""
+    values, ranked = pa.array(texts, pa.string()), oracles.in_rank_order(texts, domain)
+    described = Column("s", kind=Kind.ORDERED, domain=tuple(domain) or None)
+
+    for numbers in (value_numbers(values, described).spelled, spelled_ranks(values, Kind.ORDERED, described.domain)):
+        assert [texts[i] for i in numbers.argsort()] == ranked
+
+
 # Mechanisms --------------------------------------------------------------------------------------------------------
 
 MECHANISMS = {

@@ -18,6 +18,7 @@ from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaErr
 from sfumato.manifest import AnyTable
 from sfumato.schema import Column, Kind
 from sfumato.table.binary import BinaryTable
+from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table, is_number_type, parse_numbers
 from sfumato.table.persons import may_repeat, person_codes
 
@@ -84,7 +85,7 @@ def without_people_of(control: AnyTable, original: AnyTable) -> AnyTable:
         return control
     if name not in control.coded_part.schema:
         raise ColumnNotFoundError(name, control.coded_part.schema.names(), where="the control table")
-    known, asked = (pc.cast(table.coded_part[name].values, pa.string()) for table in (original, control))
+    known, asked = (as_text(table.coded_part[name].values) for table in (original, control))
     is_known = pc.is_in(asked, value_set=known).to_numpy(zero_copy_only=False)
     rows = np.flatnonzero(~is_known[control.coded_part[name].codes])
     return control if len(rows) == control.n_rows else control.take(rows)

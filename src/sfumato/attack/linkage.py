@@ -48,6 +48,7 @@ from sfumato.mechanisms.axes import positions_of
 from sfumato.mechanisms.recoder import GENERALIZED
 from sfumato.progress import Progress
 from sfumato.schema import Column, Kind, Role
+from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.generalized import GeneralizedCell, read_cell
 
@@ -133,7 +134,7 @@ def _trimmed(values: pa.Array) -> pa.Array:
 
 
 def _of_generalized(reference: pa.Array, released: pa.Array, described: Column) -> tuple[Containing, Shares]:
-    known = pc.cast(_trimmed(reference), pa.string())
+    known = as_text(_trimmed(reference))
     _check_reference(reference, known, described)
     cells = _read_cells(released, described.name)
     tokens = [value for cell in cells for value in (*cell.values, *(cell.bounds or ()))]
@@ -186,7 +187,7 @@ def _are_moments(texts: pa.Array) -> bool:
 
 def _read_cells(released: pa.Array, name: str) -> list[GeneralizedCell]:
     try:
-        return [read_cell(text) for text in pc.cast(released, pa.string()).to_pylist()]
+        return [read_cell(text) for text in as_text(released).to_pylist()]
     except ValueError:
         raise _unreadable(name) from None
 

@@ -44,7 +44,7 @@ class ValueNumbers:
     merged : ndarray of int32
         For each distinct value a number that is equal for the same value.
     spelled : ndarray of int32
-        A number of its own for each spelling, those of one value side by side where the column has an order.
+        A number of its own for each spelling; those of one number, moment or level are neighbours.
     """
 
     merged: Numbers
@@ -67,8 +67,8 @@ class ValueNumbers:
 def value_numbers(values: pa.Array, described: Column) -> ValueNumbers:
     """Give the distinct values of a column numbers.
 
-    Numbers are ordered by size, dates by moment, levels by the declared order (others after them); what has no place in
-    such an order, and every value of a categorical column, by its text.
+    Levels of an ordered column come first, in the declared order; dates of a column of dates go by moment. Of all else,
+    in columns of every kind, numbers come first, by size, and then other texts, by their text.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def value_numbers(values: pa.Array, described: Column) -> ValueNumbers:
     texts = as_text(values).to_pylist()
     meanings = _meanings(values, texts, described)
     places = _places(meanings, described)
-    keys = [None if text is None else (places.get(meanings[i], (1,)), text) for i, text in enumerate(texts)]
+    keys = [None if text is None else (places.get(meanings[i], (2,)), text) for i, text in enumerate(texts)]
     first: dict[Hashable, Any] = {}
     for meaning, key in zip(meanings, keys, strict=True):
         if key is not None:
@@ -119,14 +119,10 @@ def _meanings(values: pa.Array, texts: Sequence[str | None], described: Column) 
 
 def _places(meanings: Sequence[Hashable], described: Column) -> dict[Hashable, tuple[int, Any]]:
     """Where values stand in the order of the column, for those that have a place in it."""
-    if described.kind in (Kind.NUMERIC, Kind.DATE):
-        placed = Decimal if described.kind is Kind.NUMERIC else int
-        return {meaning: (0, meaning) for meaning in meanings if isinstance(meaning, placed)}
-    found: dict[Hashable, tuple[int, Any]] = {}
-    if described.kind is Kind.ORDERED:
-        for place, level in enumerate(described.domain or ()):
-            found.setdefault(same_value(level), (0, place))
-    return found
+    levels: dict[Hashable, tuple[int, Any]] = {}
+    for place, level in enumerate((described.kind is Kind.ORDERED and described.domain) or ()):
+        levels.setdefault(same_value(level), (0, place))
+    return {meaning: (1, meaning) for meaning in meanings if isinstance(meaning, Decimal | int)} | levels
 
 
 def _ranked(keys: Sequence[Any]) -> Numbers:

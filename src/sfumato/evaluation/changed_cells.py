@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.manifest import AnyTable
@@ -15,6 +13,7 @@ from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.drop_in.typical import TYPICAL
 from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
+from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.generalized import write_value
 
@@ -82,5 +81,5 @@ def _n_same(before: CodedColumn, after: CodedColumn, rows: NDArray[np.intp]) -> 
 
 
 def _texts(column: CodedColumn) -> list[str | None]:
-    found: list[str | None] = pc.cast(column.values, pa.string()).to_pylist()
+    found: list[str | None] = as_text(column.values).to_pylist()
     return found

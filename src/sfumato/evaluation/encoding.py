@@ -19,6 +19,7 @@ from sfumato.mechanisms.hierarchies.hierarchy import ROOT
 from sfumato.mechanisms.lattice.levels import HIERARCHY, MISSING, read_interval
 from sfumato.mechanisms.recoder import GENERALIZED
 from sfumato.schema import Column, Kind
+from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.generalized import GeneralizedCell, read_cell, write_value
 from sfumato.table.io.read import ReadOptions, read_table
@@ -283,7 +284,7 @@ def _described(entry: Mapping[str, Any]) -> Column:
 
 
 def _labels_as_cells(column: CodedColumn, described: Column, listed: Mapping[str, Sequence[str]]) -> CodedColumn:
-    written = [_label_as_cell(text, described, listed) for text in pc.cast(column.values, pa.string()).to_pylist()]
+    written = [_label_as_cell(text, described, listed) for text in as_text(column.values).to_pylist()]
     return column.recode(pa.array(written, pa.string()))
 
 
@@ -304,7 +305,7 @@ def values_as_cells(table: Table, names: Iterable[str]) -> Table:
         values, kind = columns[name].values, table.schema[name].kind
         if pa.types.is_boolean(values.type) and kind is Kind.NUMERIC:
             values = pc.cast(values, pa.int8())
-        texts = pc.cast(values, pa.string()).to_pylist()
+        texts = as_text(values).to_pylist()
         written = pa.array([None if text is None else write_value(text) for text in texts], pa.string())
         columns[name] = columns[name].recode(written, kind)
     return replace(table, columns=columns)
@@ -320,7 +321,7 @@ class _Distinct:
 
     @classmethod
     def of(cls, name: str, column: CodedColumn, described: Column) -> _Distinct:
-        texts = tuple(pc.cast(column.values, pa.string()).to_pylist())
+        texts = tuple(as_text(column.values).to_pylist())
         try:
             cells = tuple(read_cell(text) for text in texts)
         except ValueError:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.audit.claims import ClaimedRecoding, read_claims
@@ -26,6 +25,7 @@ from sfumato.mechanisms.recoder import GENERALIZED
 from sfumato.publishing.new_rows import UnknownRule, rows_in_words
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable
+from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
 
 NONE = -1
@@ -126,7 +126,7 @@ def _held(cells: pa.Array, recoding: ClaimedRecoding, values: pa.Array) -> Matri
 
     A level that the domain of an ordered column does not have has no place in it, and only ``*`` holds it.
     """
-    texts = pc.cast(values, pa.string()).to_pylist()
+    texts = as_text(values).to_pylist()
     has_place = np.ones(len(values), dtype=np.bool_)
     if recoding.kind is Kind.ORDERED and recoding.domain:
         has_place = np.array([text is None or text in recoding.domain for text in texts], dtype=np.bool_)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sfumato.errors import SchemaError
 from sfumato.learning.c45.tree import MISSING, TreeColumn
 from sfumato.schema import Column, Kind
+from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table, parse_numbers
 from sfumato.table.generalized import write_range, write_set
 from sfumato.table.weighted import WeightedColumn
@@ -181,7 +182,7 @@ def axis_of(described: Column, column: CodedColumn) -> Axis:
 
 
 def _labels(described: Column, known: pa.Array) -> list[str]:
-    texts = pc.cast(known, pa.string())
+    texts = as_text(known)
     return list((pc.utf8_trim_whitespace(texts) if described.kind is Kind.NUMERIC else texts).to_pylist())
 
 

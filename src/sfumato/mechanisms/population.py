@@ -23,6 +23,7 @@ from sfumato.manifest import AnyTable
 from sfumato.mechanisms.axes import axis_of
 from sfumato.mechanisms.base import ParameterSpec
 from sfumato.schema import WITHHELD, Column, Kind, Role
+from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.persons import person_codes
 from sfumato.table.weighted import CountedTable
@@ -97,13 +98,13 @@ def _placed(described: Column, values: pa.Array) -> NDArray[np.bool_]:
     """Whether values have a place: all but levels that the order of an ordered column does not name."""
     if described.kind is not Kind.ORDERED or not described.domain:
         return np.ones(len(values), dtype=np.bool_)
-    in_order = pc.is_in(pc.cast(values, pa.string()), value_set=pa.array(described.domain, pa.string()))
+    in_order = pc.is_in(as_text(values), value_set=pa.array(described.domain, pa.string()))
     return np.asarray(pc.or_(in_order, values.is_null()).to_numpy(zero_copy_only=False))
 
 
 def _joined(sample: pa.Array, people: pa.Array) -> pa.Array:
     if sample.type != people.type:
-        sample, people = pc.cast(sample, pa.string()), pc.cast(people, pa.string())
+        sample, people = as_text(sample), as_text(people)
     return pa.concat_arrays([sample, people])
 
 

@@ -32,6 +32,7 @@ from sfumato.project.keys import ReleaseKey
 from sfumato.publishing.publish import with_labels
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import AS_IS, INTERVAL, MISSING, ONE_OF, Feature
+from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.read import ReadOptions, read_table
@@ -350,7 +351,7 @@ def with_unknown(recoded: Table, unknown: Mapping[str, Rows], rule: UnknownRule,
     columns = dict(recoded.columns)
     for name, rows in found.items():
         own = columns[name]
-        values = pa.array([*own.values.cast(pa.string()).to_pylist(), ROOT], pa.string())
+        values = pa.array([*as_text(own.values).to_pylist(), ROOT], pa.string())
         codes = np.where(rows, len(own.values), own.codes).astype(np.int32)
         columns[name] = CodedColumn(codes, values).recode(values)
     return replace(recoded, columns=columns)

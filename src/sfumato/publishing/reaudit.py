@@ -231,8 +231,8 @@ def _spelled(manifest: Manifest, tokens: tuple[str, ...]) -> tuple[str, ...]:
     """Give the one text by which a release spells a missing cell; a file that has nulls needs none."""
     if manifest.output.get("format") in ("parquet", "jsonl", "jsonl.gz", *STATISTICS):
         return ()
-    if manifest.output.get("format") == "excel" and len(manifest.output["columns"]) == 1:
-        return ("", next((token for token in tokens if token), ""))  # where a row of nothing would be no row
+    if manifest.output.get("format") == "excel":  # where a row of nothing would be no row, and gets a token
+        return ("", next((token for token in tokens if token), ""))
     return ("",) if "" in tokens or not tokens else tokens[:1]
 
 

@@ -20,6 +20,7 @@ from sfumato.schema import DEFAULT_MISSING_TOKENS, Kind, Reading, Schema
 from sfumato.table.coding import CodedColumn, Codes, RowMask, plain_type
 from sfumato.table.kinds import guess_kind
 from sfumato.table.reading.columns import Format, Wanted, guessed_format
+from sfumato.table.spellings import checked_texts
 
 _REMEMBERED_VALUES = 64
 
@@ -207,6 +208,14 @@ def are_midnights(values: pa.Array) -> bool:
     return bool(pc.all(pc.equal(pc.cast(days, values.type), values)).as_py())
 
 
+def are_whole_seconds(values: pa.Array) -> bool:
+    """Whether values are timestamps without a time zone that all fall on a second."""
+    if not pa.types.is_timestamp(values.type) or values.type.tz is not None:
+        return False
+    seconds = pc.cast(values, pa.timestamp("s"), safe=False)
+    return bool(pc.all(pc.equal(pc.cast(seconds, values.type), values), min_count=0).as_py())
+
+
 def without_tokens(values: pa.Array, tokens: Sequence[str]) -> pa.Array:
     """Put null for what means "missing"."""
     try:
@@ -218,13 +227,42 @@ def without_tokens(values: pa.Array, tokens: Sequence[str]) -> pa.Array:
 
 
 def as_text(values: pa.Array) -> pa.Array:
-    """Values as they are written into a text file: numbers in their shortest form, dates in ISO 8601."""
-    if pa.types.is_string(values.type):
+    """Values as they are written into a text file, spelled as ``spellings.toml`` says.
+
+    Numbers are in their shortest form, decimals with all their places, dates in ISO 8601, moments of a zone in UTC.
+
+    Examples
+    --------
+    >>> as_text(pa.array([Decimal("0.0000001"), Decimal("2.5000000")])).to_pylist()
+    ['0.0000001', '2.5000000']
+    """
+    kinds = pa.types
+    if kinds.is_string(values.type):
         return values
-    text = pc.cast(values, pa.string())
-    if pa.types.is_timestamp(values.type) or pa.types.is_time(values.type):
-        text = pc.replace_substring_regex(text, pattern=r"\.0+(Z?)$", replacement=r"\1")
-    return text
+    if kinds.is_decimal(values.type):  # which Arrow writes with an exponent where they are small
+        return pa.array([None if value is None else f"{value:f}" for value in values.to_pylist()], pa.string())
+    if kinds.is_timestamp(values.type) and values.type.tz is not None:
+        values = pc.cast(values, pa.timestamp(values.type.unit, "UTC"))
+    texts = pc.cast(values, pa.string())
+    if kinds.is_timestamp(values.type) or kinds.is_time(values.type):
+        texts = pc.replace_substring_regex(texts, pattern=r"\.0+(Z?)$", replacement=r"\1")
+    return texts
+
+
+def as_doubles(values: pa.Array) -> pa.Array:
+    """Numbers of less precision as the doubles that have their digits: 0.1 of single precision is 0.1."""
+    return pc.cast(pc.cast(values, pa.string()), pa.float64()) if pa.types.is_float32(values.type) else values
+
+
+def written_text(values: pa.Array) -> pa.Array:
+    """Values of a released file as text.
+
+    Raises
+    ------
+    InputError
+        If a value has no spelling, as a year of five digits.
+    """
+    return checked_texts(values, as_text(values))
 
 
 def check_names(names: Iterable[object], *, place: str | None, line: int | None = None) -> list[str]:

@@ -345,7 +345,9 @@ class Table:
             coded = self[column.name]
             if column.kind is Kind.NUMERIC:
                 self._check_numbers(column, line_of)
-            if column.kind is not self.schema[column.name].kind:
+            if column.kind is Kind.NUMERIC and pa.types.is_boolean(coded.values.type):
+                coded = coded.recode(pc.cast(coded.values, pa.int8()), column.kind)  # the numbers 0 and 1
+            elif column.kind is not self.schema[column.name].kind:
                 coded = coded.recode(coded.values, column.kind)
             columns[column.name] = coded
         described = (with_recognised_order(c, columns[c.name].values) if c.kind is Kind.ORDERED else c for c in schema)

@@ -18,11 +18,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-ANY = "*"
-MISSING_MEMBER = r"\N"
-_SPECIAL = re.compile(r"([\\|{}\[\],*])")
+from sfumato.table.spellings import CELLS
+
+ANY, MISSING_MEMBER = CELLS["any"], CELLS["missing_member"]
+_ESCAPES = "".join(map(re.escape, CELLS["escaped"]))
+_SPECIAL = re.compile(f"([{_ESCAPES}])")
 _ESCAPED = re.compile(r"\\(.)")
-_VALUE = r"((?:[^\\|{}\[\],*]|\\[\\|{}\[\],*])*)"
+_VALUE = rf"((?:[^{_ESCAPES}]|\\[{_ESCAPES}])*)"
 _SINGLE = re.compile(_VALUE)
 _RANGE = re.compile(rf"\[{_VALUE}, {_VALUE}\]")
 _SET = re.compile(r"\{((?:[^\\]|\\.)*)\}", re.DOTALL)

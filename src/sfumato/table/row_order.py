@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from sfumato.schema import Kind
 from sfumato.table.binary import BinaryTable
-from sfumato.table.cells import as_text
+from sfumato.table.cells import are_whole_seconds, as_text
 from sfumato.table.coding import Table, parse_numbers
+from sfumato.table.io.formats import STATISTICS
 
 Ranks = NDArray[np.int64]
 Rows = NDArray[np.intp]
@@ -28,21 +29,38 @@ SORTED, AS_READ = "sorted", "as-read"
 """What a manifest says of the order of released rows."""
 TEXT_FORMATS = ("csv", "tsv", "csv.gz", "tsv.gz")
 """Formats in which every cell is a text."""
-_WITHOUT_DECIMALS = ("jsonl", "jsonl.gz", "sav", "zsav", "dta", "xpt")
+_JSON_LINES = ("jsonl", "jsonl.gz")
 _LARGEST_KEY = 2**62
 _FEATURES_AT_ONCE = 62
 
 
 def stored_values(values: pa.Array, format: str) -> pa.Array:
     """Values as a file of a format holds them: texts, numbers for labels of libsvm, or what they are."""
-    if format in TEXT_FORMATS or (format in _WITHOUT_DECIMALS and pa.types.is_decimal(values.type)):
+    if format in TEXT_FORMATS or _is_text_in(format, values):
         return as_text(values)
+    if format == "excel":
+        from sfumato.table.io.excel import stored_in_workbook  # which few need
+
+        return stored_in_workbook(values)
+    if format in _JSON_LINES:
+        from sfumato.table.io.json_lines import stored_in_lines
+
+        return stored_in_lines(values)
     if format != "libsvm":
         return values
     try:
         return pa.array(parse_numbers(values), from_pandas=True)
     except ValueError:  # no libsvm file can hold them, which its writer says
         return values
+
+
+def _is_text_in(format: str, values: pa.Array) -> bool:
+    """Whether a file of a statistics package holds values as texts."""
+    kinds = pa.types
+    if format not in STATISTICS:
+        return False
+    is_number = kinds.is_integer(values.type) or kinds.is_floating(values.type)
+    return not (is_number or kinds.is_date(values.type) or are_whole_seconds(values))
 
 
 def numbers_of_texts(values: pa.Array, kind: Kind) -> pa.Array | None:

@@ -16,6 +16,8 @@ from functools import cached_property
 
 import numpy as np
 
+from sfumato.audit.reading.spelling import double_text
+
 BLOCK_BYTES = 1 << 20
 MOST_BYTES_OF_A_ROW = 64 << 20
 
@@ -371,4 +373,4 @@ def _label_spelling(label: bytes) -> str | None:
         return None
     if not np.isfinite(number):
         return None
-    return str(int(number)) if number == int(number) and abs(number) < 2.0**53 else repr(number)
+    return str(int(number)) if number == int(number) and abs(number) < 2.0**53 else double_text(number)

@@ -140,7 +140,10 @@ def estimate(
     if not guarantee.columns:
         raise InvalidParameterError("columns", "got none", allowed="at least one")
     is_numeric = [name in guarantee.numeric for name in guarantee.baseline]
-    values, sensitive = np.unique(columns[guarantee.sensitive].codes[rows], return_inverse=True)
+    wanted = columns[guarantee.sensitive]
+    # In an order that follows from the values alone: folds must not depend on the kind that somebody declares.
+    wanted = wanted.recode(wanted.values, Kind.NUMERIC)
+    values, sensitive = np.unique(wanted.codes[rows], return_inverse=True)
     if len(values) < 2:
         problem = "has fewer than two values, so there is nothing to predict"
         raise SchemaError(problem, column=guarantee.sensitive)

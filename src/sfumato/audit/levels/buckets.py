@@ -27,7 +27,7 @@ from sfumato.audit.kinds import Around, Judging, judge
 from sfumato.audit.original.assignment import Pairs
 from sfumato.audit.reading.columns import AnyTable, Classes, Columns, Refinement, group_rows, joint_counts
 from sfumato.audit.reading.row_order import dense_ranks
-from sfumato.audit.reading.values import matching_ids
+from sfumato.audit.reading.values import matching_ids, texts_of
 from sfumato.guarantees import BucketDiversity, BucketSize
 from sfumato.schema import Role
 
@@ -166,7 +166,7 @@ def check_bucket_numbers(released: Columns, bucket: str, slices: Slices, claims:
 
 def _numbers_in(values: pa.Array) -> Ids | None:
     """Read the numbers of buckets, 1, 2, … in their one spelling; ``None`` if something else is there."""
-    texts = pc.cast(values, pa.string()).to_pylist()
+    texts = texts_of(values).to_pylist()
     if any(text is None or not text.isascii() or not text.isdigit() or text.startswith("0") for text in texts):
         return None
     found = [int(text) for text in texts]
@@ -178,7 +178,7 @@ def _piece_ranks(released: Columns, names: Sequence[str]) -> Ids:
     refinement = Refinement(released.n_rows)
     for name in names:
         column = released.coded(name)
-        texts = pc.cast(pc.cast(column.values, pa.string()), pa.binary())
+        texts = pc.cast(texts_of(column.values), pa.binary())
         rank = dense_ranks(texts)
         refinement.add(rank[column.codes], int(rank.max(initial=0)) + 1)
     return refinement.classes().ids

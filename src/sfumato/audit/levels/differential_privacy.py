@@ -38,7 +38,7 @@ _WARNING = "noise as the paper prints it: not differentially private at the epsi
 _TRUE = ("1", "1.0", "yes", "Yes", "YES", "true", "True", "TRUE")
 _PACKAGES = (
     *("python", "zlib", "sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "xlsxwriter", "duckdb", "narwhals"),
-    "opendp",
+    *("opendp", "pyreadstat"),
 )
 
 _Form = Callable[[Any], bool] | Mapping[str, Any] | list[Any]
@@ -83,7 +83,7 @@ _ALLOWED: dict[str, _Form] = {
     **dict.fromkeys(("input", "project_sha256"), _nothing),
     "suppressed_rows": _zero,
     "output": {
-        **_each("name", "sha256", "format", "rows", "order"),
+        **_each("name", "sha256", "format", "rows", "order", "escaped_formulas"),
         "columns": [_each("name", "role", "kind", "domain", "missing")],
     },
     "mechanism": {

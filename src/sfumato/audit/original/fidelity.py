@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.audit.checks import Check, Unchecked, listed
@@ -28,6 +27,8 @@ from sfumato.audit.reading.values import (
     TYPICAL,
     matching_ids,
     meanings_beside,
+    moments_in,
+    texts_of,
     zero_one,
 )
 from sfumato.schema import WITHHELD, Column, Kind, Role
@@ -327,7 +328,7 @@ def _is_feature(column: ClaimedColumn, original: Columns) -> bool:
 def _says_order(recoding: ClaimedRecoding, original: Columns) -> bool:
     """Whether a recoding is by an order, lists one, or should be by one: typical of numbers is the middle one.
 
-    Sets of values may be released of any column, and truth values have no middle.
+    Sets of values may be released of any column, and truth values, or dates of which some are none, have no middle.
     """
     if recoding.kind is not Kind.CATEGORICAL or recoding.domain:
         return True
@@ -335,7 +336,8 @@ def _says_order(recoding: ClaimedRecoding, original: Columns) -> bool:
     if recoding.rule != TYPICAL or own.kind not in (Kind.NUMERIC, Kind.DATE):
         return False
     values = original.coded(recoding.column).values
-    return not pa.types.is_boolean(values.type) and values.null_count < len(values)
+    is_placed = own.kind is Kind.NUMERIC or moments_in(values) is not None
+    return is_placed and not pa.types.is_boolean(values.type) and values.null_count < len(values)
 
 
 def _are_own(domain: Sequence[str] | None, own: Column, original: Columns) -> bool:
@@ -344,7 +346,7 @@ def _are_own(domain: Sequence[str] | None, own: Column, original: Columns) -> bo
         return domain == own.domain or _runs_along(domain, own.domain)
     if not domain:
         return True
-    texts = pc.cast(original.coded(own.name).values, pa.string()).to_pylist()
+    texts = texts_of(original.coded(own.name).values).to_pylist()
     return set(domain) <= {*(own.domain or ()), *texts}
 
 

@@ -24,7 +24,7 @@ from sfumato.audit.claims import ClaimedPreparation, Claims
 from sfumato.audit.evidence import keyed
 from sfumato.audit.original.offered_rows import offered_rows
 from sfumato.audit.reading.columns import AnyTable, Columns
-from sfumato.audit.reading.values import is_text
+from sfumato.audit.reading.values import is_text, texts_of
 from sfumato.errors import on_one_line
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import CodedColumn, Table
@@ -170,12 +170,7 @@ def _mapped(values: pa.Array, claimed: ClaimedPreparation) -> pa.Array:
 
 def _texts(values: pa.Array) -> list[str | None]:
     """Values as a text file has them."""
-    if is_text(values.type):
-        return list(values.to_pylist())
-    written = pc.cast(values, pa.string()).to_pylist()
-    if pa.types.is_timestamp(values.type) or pa.types.is_time(values.type):
-        return [None if text is None else re.sub(r"\.0+(Z?)$", r"\1", text) for text in written]
-    return list(written)
+    return list(texts_of(values).to_pylist())
 
 
 def _hidden(text: str, given: Mapping[str, Any]) -> str:

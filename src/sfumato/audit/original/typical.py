@@ -15,14 +15,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.audit.checks import Check, Unchecked, listed
 from sfumato.audit.claims import ClaimedRecoding, Claims
 from sfumato.audit.reading.cells import contained
 from sfumato.audit.reading.columns import Columns, group_rows
-from sfumato.audit.reading.values import TYPICAL, matching_ids
+from sfumato.audit.reading.values import TYPICAL, matching_ids, texts_of
 from sfumato.schema import Kind, Role
 
 Ids = NDArray[np.int64]
@@ -58,6 +57,8 @@ def check_typical(
     first_row = np.zeros(len(sizes), dtype=np.intp)
     first_row[ids[::-1]] = np.arange(len(ids))[::-1]
     wrong: list[str] = []
+    unknown = [r.name for r in stated if _order_of(r, original) is None]
+    stated = [r for r in stated if r.name not in unknown]
     for recoding in stated:
         values = _Values(released, original, recoding)
         cells = values.of_cells[released.coded(recoding.name).codes[first_row]]
@@ -67,6 +68,11 @@ def check_typical(
             found = values.typical(original.coded(recoding.column).codes[own_rows], ids, len(sizes))
             is_right = bool(np.array_equal(found, cells))
         wrong += [] if is_right else [recoding.name]
+    if unknown:
+        said = f"whether cells of {listed(unknown)} are the middle value of a class: the order was not declared"
+        yield Unchecked("order", said, "describe the original in a project")
+    if not stated:
+        return
     shown = listed([recoding.name for recoding in stated])
     if own_rows is not None:
         good = f"every cell of {shown} is the middle or most frequent value of its class, row by row"
@@ -82,6 +88,21 @@ def check_typical(
         yield Unchecked("cells", f"{open_question}: {why}. Promises about the cells as written were checked")
 
 
+def _order_of(recoding: ClaimedRecoding, original: Columns) -> tuple[str, ...] | None:
+    """Levels of a column from lowest to highest, () where it has none; ``None`` where nobody has told them all.
+
+    A manifest lists the levels that are released. All are known where the original was described.
+    """
+    if recoding.kind is not Kind.ORDERED:
+        return ()
+    own = original.describe(recoding.column)
+    if own.kind is Kind.ORDERED and own.domain:
+        return own.domain
+    levels = recoding.domain or ()
+    values = texts_of(original.coded(recoding.column).values).drop_null().to_pylist()
+    return levels if set(values) <= set(levels) else None
+
+
 class _Values:
     """Values of a column as numbers in their order; -1 is missing and -2 what the original does not have."""
 
@@ -90,9 +111,9 @@ class _Values:
         self._has_order = recoding.kind is not Kind.CATEGORICAL
         is_missing = np.asarray(values.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
         if self._has_order:
-            places = contained(pa.array([], pa.string()), values, recoding.kind, recoding.domain).places
+            places = contained(pa.array([], pa.string()), values, recoding.kind, _order_of(recoding, original)).places
         else:
-            texts = pc.cast(values, pa.string()).to_pylist()
+            texts = texts_of(values).to_pylist()
             by_text = sorted(range(len(texts)), key=lambda i: (texts[i] is None, texts[i] or ""))
             places = np.empty(len(texts), dtype=np.int64)
             places[by_text] = np.arange(len(texts))

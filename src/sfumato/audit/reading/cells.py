@@ -23,19 +23,22 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.audit.reading.columns import Classes
-from sfumato.audit.reading.values import is_text, matching_ids, meanings_beside
+from sfumato.audit.reading.spelling import SPELLINGS
+from sfumato.audit.reading.values import is_text, matching_ids, meanings_beside, texts_of
 from sfumato.schema import Kind
 
 Ids = NDArray[np.int64]
 Run = tuple[int, int]
 
-_VALUE = r"((?:[^\\|{}\[\],*]|\\[\\|{}\[\],*])*)"
+_SPELLED = SPELLINGS["cells"]
+_ESCAPES = re.sub(r"(.)", r"\\\1", _SPELLED["escaped"])
+_VALUE = rf"((?:[^{_ESCAPES}]|\\[{_ESCAPES}])*)"
 _SINGLE = re.compile(_VALUE)
 _RANGE = re.compile(rf"\[{_VALUE}, {_VALUE}\]")
 _MEMBER = re.compile(r"((?:[^\\|]|\\.)*)\|", re.DOTALL)
 _WITHOUT_OPEN_ESCAPE = re.compile(r"(?:[^\\]|\\.)*+", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)")
-_ANY, _MISSING_MEMBER = "*", r"\N"
+_ANY, _MISSING_MEMBER = _SPELLED["any"], _SPELLED["missing_member"]
 _NUMBERS = (int, float, Decimal)
 _MOST_MEANT = 1 << 22  # stretches of values that all cells mean, up to which equal sets of cells are looked for
 _NOT_A_NUMBER = meanings_beside(pa.array([float("nan")]), pa.string())[0]
@@ -265,6 +268,8 @@ class _Values:
     """
 
     def __init__(self, original: pa.Array, kind: Kind, domain: tuple[str, ...] | None) -> None:
+        if kind is Kind.NUMERIC and pa.types.is_boolean(original.type):
+            original = pc.cast(original, pa.int8())  # the numbers 0 and 1
         self._kind, self._type = kind, original.type
         self._texts_beside = _reading_type(original.type, kind)
         meanings = self._read(original)
@@ -283,7 +288,7 @@ class _Values:
         self._place_of, self.n_places = place_of, len(place_of)
         self.places = np.array([place_of[key] for key in keys], dtype=np.int64)
         self._key_of: dict[str, Hashable] = {}
-        shown = pc.cast(original, pa.string())
+        shown = texts_of(original)
         self._spellings = set((pc.utf8_trim_whitespace(shown) if kind is Kind.NUMERIC else shown).to_pylist())
         self._spelling_of: dict[Hashable, str] = {}
 
@@ -342,7 +347,8 @@ class _Values:
         if cell.bounds:
             return cell.is_missing_last and keys[0] != keys[1]
         is_all = len(keys) + cell.may_be_missing == self.n_places > 1
-        return cell.is_missing_last and _ascend(keys) and not (is_all and keys)
+        is_range = self._sorted and len(keys) == 1  # whose ends are one value: {7|\\N} is no *
+        return cell.is_missing_last and _ascend(keys) and not (is_all and keys and not is_range)
 
     def is_foreign(self, cell: _Said) -> bool:
         """Whether a cell names something that is not in the column."""

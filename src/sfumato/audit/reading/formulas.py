@@ -10,10 +10,11 @@ import pyarrow as pa
 from sfumato.audit.checks import Check, listed
 from sfumato.audit.claims import Claims
 from sfumato.audit.reading.columns import AnyTable
+from sfumato.audit.reading.spelling import SPELLINGS
 from sfumato.audit.reading.values import is_text
 from sfumato.schema import Kind
 
-_RUN = "=+-@\t\r"
+_RUN, _MARK = SPELLINGS["formulas"]["begin"], SPELLINGS["formulas"]["mark"]
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -39,12 +40,12 @@ def without_apostrophes(released: AnyTable, claims: Claims) -> tuple[AnyTable, l
 
 def _escaped(text: str) -> str:
     """Write a cell: with an apostrophe where a program would run it, or would after taking its own ones away."""
-    rest = text.lstrip("'")
+    rest = text.lstrip(_MARK)
     is_run = rest != "" and rest[0] in _RUN and _NUMBER.fullmatch(text) is None
-    return f"'{text}" if is_run else text
+    return f"{_MARK}{text}" if is_run else text
 
 
 def _plain(text: str) -> str:
     """Read a cell that was written so."""
-    rest = text.lstrip("'")
+    rest = text.lstrip(_MARK)
     return text[1:] if rest != text and rest != "" and rest[0] in _RUN else text

@@ -32,7 +32,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.audit.reading.cells import Containing
-from sfumato.audit.reading.values import is_text, meanings_beside, moments_in
+from sfumato.audit.reading.values import is_text, meanings_beside, moments_in, texts_of
 from sfumato.schema import Kind
 
 Flags = NDArray[np.bool_]
@@ -110,7 +110,7 @@ class _Values:
     def __init__(self, original: pa.Array, kind: Kind, domain: tuple[str, ...] | None) -> None:
         self._original, self._kind, self._domain = original, kind, domain
         self._is_missing: Flags = np.asarray(original.is_null().to_numpy(zero_copy_only=False))
-        self._texts = [None if text is None else text.strip() for text in pc.cast(original, pa.string()).to_pylist()]
+        self._texts = [None if text is None else text.strip() for text in texts_of(original).to_pylist()]
         self._spelled = {*self._texts, *(level.strip() for level in domain or ())}
         self._places: defaultdict[Hashable, list[int]] = defaultdict(list)
         for place, meaning in enumerate(self._read(original)):
@@ -187,7 +187,7 @@ class _Values:
 
     def _read(self, values: pa.Array) -> list[Hashable]:
         if self._kind is Kind.NUMERIC:
-            return meanings_beside(pc.utf8_trim_whitespace(pc.cast(values, pa.string())), pa.decimal128(1))
+            return meanings_beside(pc.utf8_trim_whitespace(texts_of(values)), pa.decimal128(1))
         if is_text(values.type):
             return meanings_beside(pc.utf8_trim_whitespace(values), self._original.type)
         return meanings_beside(values, pa.string())
@@ -212,7 +212,7 @@ class _Values:
             return None if moments is None else list(moments.to_pylist())
         if self._kind is Kind.ORDERED and self._domain:
             level = {text.strip(): i for i, text in enumerate(self._domain)}
-            texts = pc.cast(values, pa.string()).to_pylist()
+            texts = texts_of(values).to_pylist()
             return [None if text is None else level.get(text.strip()) for text in texts]
         return None
 

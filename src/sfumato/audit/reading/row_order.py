@@ -108,7 +108,8 @@ def _compared(cells: Key, at: NDArray[np.intp]) -> tuple[NDArray[np.bool_], NDAr
 
 def check_row_order(released: Columns, claims: Claims) -> Check:
     """Whether the rows of a table in memory are in their canonical order."""
-    kinds = {column.name: column.kind for column in claims.columns}
+    of_numbers = claims.output_format == "libsvm"  # where a label is a number, whatever its column is called
+    kinds = {column.name: Kind.NUMERIC if of_numbers else column.kind for column in claims.columns}
     order = RowOrder()
 
     def keys() -> Iterable[Key]:

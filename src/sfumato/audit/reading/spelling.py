@@ -1,14 +1,17 @@
 """One spelling for one value: whether numbers, dates and 0/1 cells that are released as text are spelled canonically.
 
-A column may be spelled as the writer spells typed values: whole numbers, shortest decimals of doubles, decimals with
-the same number of places, truth values, dates. Each of these has one text for one value, so that 7, 7.0, 07 and 7e0
-cannot tell rows apart. A column read from text keeps its own spelling; then the original's texts are compared.
+The forms of texts are data (``spellings.toml``), which the writer follows as well, by its own code. Each form has one
+text for one value, so that 7, 7.0, 07 and 7e0 cannot tell rows apart. A column read from text keeps its own spelling;
+then its texts are the original's, each compared with a row or a bucket of the original, whatever became of the rows.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from importlib.resources import files
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,24 +22,18 @@ from sfumato.audit.reading.values import KNOWN_RULES, TYPICAL, is_text
 from sfumato.schema import Kind
 
 NAME = "spelling"
-WHOLE, DOUBLE, DECIMAL, TRUTH, DATE, MOMENT, ZERO_ONE = (
-    "whole numbers",
-    "shortest decimals",
-    "decimals of one length",
-    "truth values",
-    "dates",
-    "moments",
-    "0 and 1",
-)
-SPELLED = {Kind.NUMERIC: (WHOLE, DOUBLE, DECIMAL), Kind.DATE: (DATE, MOMENT)}
+SPELLINGS: dict[str, Any] = tomllib.loads((files("sfumato") / "spellings.toml").read_text(encoding="utf-8"))
+"""The table of spellings as it is written down."""
+FORMS: dict[str, dict[str, Any]] = SPELLINGS["forms"]
+SPELLED = {
+    kind: forms for kind in Kind if (forms := tuple(name for name, form in FORMS.items() if str(kind) in form["kinds"]))
+}
 """Kinds of columns whose texts have one spelling for one value, with the forms that they may have."""
 
-_WHOLE = r"^(0|-?[1-9][0-9]*)$"
+_ZERO_ONE, _SHORTEST = "0 and 1", "shortest decimals"
+_LEAST_POWER, _END_POWER = FORMS[_SHORTEST]["exponents"]
 # Up to 15 digits are the shortest text of their double whatever they are.
 _SHORT = r"^(0|-?([1-9][0-9]{0,8}(\.[0-9]{0,5}[1-9])?|0\.[0-9]{0,5}[1-9]))$"
-_DECIMAL = r"^-?(?:0|[1-9][0-9]*)\.(?P<places>[0-9]+)$"
-_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-_MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.(?P<places>[0-9]*[1-9][0-9]*))?Z?$"
 
 
 def double_text(number: float) -> str:
@@ -54,7 +51,7 @@ def double_text(number: float) -> str:
     exponent += len(digits)  # of a fraction 0.DIGITS
     if not shown:
         return "-0" if sign else "0"
-    if -6 < exponent <= 10:
+    if _LEAST_POWER < exponent <= _END_POWER:
         whole = shown[: max(exponent, 0)].ljust(exponent, "0") or "0"
         places = "0" * -min(exponent, 0) + shown[max(exponent, 0) :]
         text = f"{whole}.{places}" if places else whole
@@ -69,7 +66,7 @@ class Spelling:
 
     def __init__(self, forms: Iterable[str]) -> None:
         self._forms = set(forms)
-        self._places: set[int] = set()
+        self._places: dict[str, set[int]] = {form: set() for form in self._forms}
 
     def take(self, values: pa.Array) -> None:
         """Look at more texts of the column."""
@@ -83,49 +80,43 @@ class Spelling:
         """Whether one form fits all that was seen."""
         return bool(self._forms)
 
-    def _holds(self, known: pa.Array, form: str) -> bool:
-        if form == DOUBLE:
-            other = known.filter(pc.invert(pc.match_substring_regex(known, _SHORT)))
-            return all(_is_double(text) for text in other.to_pylist())
-        if form in (TRUTH, ZERO_ONE):
-            words = ["true", "false"] if form == TRUTH else ["0", "1"]
-            return bool(pc.all(pc.is_in(known, value_set=pa.array(words)), min_count=0).as_py())
-        if form in (DECIMAL, MOMENT):
-            return self._have_same_places(known, _DECIMAL if form == DECIMAL else _MOMENT)
-        pattern = _WHOLE if form == WHOLE else _DATE
-        return bool(pc.all(pc.match_substring_regex(known, pattern), min_count=0).as_py())
-
-    def _have_same_places(self, known: pa.Array, pattern: str) -> bool:
-        """Whether all texts fit and, as far as they have places after a point, have as many."""
-        found = pc.extract_regex(known, pattern)
-        if found.null_count:
+    def _holds(self, known: pa.Array, name: str) -> bool:
+        form = FORMS[name]
+        if "words" in form:
+            return bool(pc.all(pc.is_in(known, value_set=pa.array(form["words"])), min_count=0).as_py())
+        if form.get("is_shortest"):
+            known = known.filter(pc.invert(pc.match_substring_regex(known, _SHORT)))
+        if not pc.all(pc.match_substring_regex(known, f"^(?:{form['pattern']})$"), min_count=0).as_py():
             return False
-        self._places.update(pc.unique(pc.utf8_length(pc.struct_field(found, "places"))).to_pylist())
-        is_below_zero = pc.match_substring_regex(known, r"^-0\.0*$")
-        return len(self._places - {0}) <= 1 and not pc.any(is_below_zero, min_count=0).as_py()
+        if form.get("same_places"):
+            parts = pc.struct_field(pc.extract_regex(known, r"\.(?P<places>[0-9]+)"), "places")
+            self._places[name].update(pc.unique(pc.utf8_length(parts)).drop_null().to_pylist())
+        is_shortest = not form.get("is_shortest") or all(double_text(float(text)) == text for text in known.to_pylist())
+        return len(self._places[name]) <= 1 and is_shortest
 
 
-def _is_double(text: str) -> bool:
-    try:
-        return double_text(float(text)) == text and text != "-0"
-    except (ValueError, OverflowError):
-        return False
+def _forms_of_type(data_type: pa.DataType, kind: Kind) -> tuple[str, ...]:
+    """How values of a type are spelled in a column of a kind; nothing for text."""
+    family = _family(data_type)
+    forms = tuple(name for name, form in FORMS.items() if family in form["types"])
+    if family == "boolean":
+        return tuple(name for name in forms if (name == _ZERO_ONE) is (kind is Kind.NUMERIC))
+    return forms
 
 
-def _forms_of_type(data_type: pa.DataType) -> tuple[str, ...]:
-    """How the writer spells values of a type; nothing for text, and for times, which have no kind of their own."""
+def _family(data_type: pa.DataType) -> str:
     kinds = pa.types
-    if kinds.is_boolean(data_type):
-        return (TRUTH,)
-    if kinds.is_integer(data_type):
-        return (WHOLE,)
-    if kinds.is_floating(data_type):
-        return (DOUBLE,)
-    if kinds.is_decimal(data_type):
-        return (DECIMAL, WHOLE)
-    if kinds.is_date(data_type):
-        return (DATE,)
-    return ()
+    families = {
+        "boolean": kinds.is_boolean,
+        "integer": kinds.is_integer,
+        "floating": kinds.is_floating,
+        "decimal": kinds.is_decimal,
+        "date": kinds.is_date,
+        "time": kinds.is_time,
+        "timestamp": lambda one: kinds.is_timestamp(one) and one.tz is None,
+        "timestamp with a zone": lambda one: kinds.is_timestamp(one) and one.tz is not None,
+    }
+    return next((name for name, belongs in families.items() if belongs(data_type)), "text")
 
 
 Values = Mapping[str, Iterable[pa.Array]]
@@ -150,14 +141,15 @@ def check_spelling(
         is_own_value = recoding is None or recoding.rule == TYPICAL
         before = original.get(column.name) if original is not None and is_own_value else None
         if recoding is not None and recoding.rule in KNOWN_RULES:
-            forms: tuple[str, ...] = (ZERO_ONE,)
+            forms: tuple[str, ...] = (_ZERO_ONE,)
         else:
-            forms = (_forms_of_type(before) if before is not None else ()) or SPELLED.get(column.kind, ())
-        if not forms or column.name not in released or _is_spelled(released[column.name], forms):
+            forms = (_forms_of_type(before, column.kind) if before is not None else ()) or SPELLED.get(column.kind, ())
+        is_label = claims.output_format == "libsvm"  # a number, whose bytes were judged
+        if not forms or is_label or column.name not in released or _is_spelled(released[column.name], forms):
             continue
-        if original is None and forms != (ZERO_ONE,):
+        if original is None and forms != (_ZERO_ONE,):
             unknown.append(column.name)
-        elif before is None or not is_text(before) or claims.perturbation is not None:
+        elif before is None or not is_text(before):
             wrong.append(column.name)
     said = f"are not spelled in the one canonical way: {listed(wrong)}" if wrong else "are spelled in one way each"
     yield Check(NAME, not wrong, f"numbers, dates and 0/1 cells {said}")

@@ -84,10 +84,33 @@ def meanings_beside(values: pa.Array, beside: pa.DataType) -> list[Hashable]:
     if is_text(values.type):
         meaning: Meaning = _reading_of_text(beside)
     elif pa.types.is_temporal(values.type):
-        values, meaning = pc.cast(values, pa.string()), _temporal_text
+        values, meaning = texts_of(values), _temporal_text
     else:
         meaning = _reading_of_number(values.type, beside)
     return [None if value is None else meaning(value) for value in values.to_pylist()]
+
+
+def texts_of(values: pa.Array) -> pa.Array:
+    """Texts by which values are spelled, as ``spellings.toml`` says: decimals with all places, moments in UTC.
+
+    Examples
+    --------
+    >>> texts_of(pa.array([Decimal("0.0000001"), None])).to_pylist()
+    ['0.0000001', None]
+    """
+    if is_text(values.type):
+        return pc.cast(values, pa.string())
+    if pa.types.is_decimal(values.type):
+        return pa.array([None if value is None else format(value, "f") for value in values.to_pylist()], pa.string())
+    zone = getattr(values.type, "tz", None)
+    if zone is not None:
+        values = pc.cast(values, pa.timestamp(values.type.unit, "UTC"))
+    texts = pc.cast(values, pa.string())
+    if not pa.types.is_temporal(values.type):
+        return texts
+    whole = pc.replace_substring_regex(texts, r"\.0*Z?$", "")
+    ends = pc.match_substring_regex(texts, r"\.0*Z?$")
+    return pc.if_else(ends, pc.binary_join_element_wise(whole, "Z" if zone else "", ""), texts)
 
 
 def is_text(data_type: pa.DataType) -> bool:
@@ -219,8 +242,9 @@ def zero_one(values: pa.Array) -> NDArray[np.int8] | None:
 def ranks(values: pa.Array, kind: Kind, domain: tuple[str, ...] | None = None) -> Ids:
     """Rank of each distinct value in the order of its kind; spellings of the same value share one, missing is last.
 
-    The same sensitive value, for counting: see :func:`same_value`. Numbers are ordered by size, dates by time, levels
-    by the declared domain (others after them), and what has no place in such an order by its first text.
+    The same sensitive value, for counting: see :func:`same_value`. Levels of an ordered column come first, by the
+    declared domain, and dates of a column of dates by time. Of all else, in columns of every kind, numbers come first,
+    by size, and then other texts, by their first text.
     """
     same, placed = _judged(values, kind, domain)
     first: dict[Hashable, tuple[Any, ...]] = {}
@@ -237,9 +261,9 @@ def spelled_ranks(values: pa.Array, kind: Kind, domain: tuple[str, ...] | None =
 def _judged(
     values: pa.Array, kind: Kind, domain: tuple[str, ...] | None
 ) -> tuple[list[Hashable], list[tuple[Any, ...]]]:
-    """For each value what it is the same as, and where it stands: order of the kind, then its text; missing last."""
+    """For each value what it is the same as, and where it is in order; missing last. See :func:`ranks`."""
     moments = moments_in(values) if kind is Kind.DATE else None
-    texts = pc.cast(values, pa.string()).to_pylist()
+    texts = texts_of(values).to_pylist()
     same: list[Hashable] = [None if text is None else same_value(text) for text in texts]
     if moments is not None:
         same = moments.to_pylist()
@@ -249,13 +273,15 @@ def _judged(
     placed: list[tuple[Any, ...]] = []
     for meaning, text in zip(same, texts, strict=True):
         if meaning is None:
-            placed.append((2,))
-        elif moments is not None or (kind is Kind.NUMERIC and isinstance(meaning, tuple)):
+            placed.append((3,))
+        elif moments is not None:
             placed.append((0, meaning, text))
         elif kind is Kind.ORDERED and meaning in level:
             placed.append((0, level[meaning], text))
+        elif isinstance(meaning, tuple):  # a number, whatever the kind
+            placed.append((1, meaning, text))
         else:
-            placed.append((1, text))
+            placed.append((2, text))
     return same, placed
 
 

@@ -215,6 +215,10 @@ def problem_of_table(table: Table, sensitive: str | None) -> BreachProblem:
     wanted = sensitive_name(schema, target, sensitive)
     beside = [name for name in schema.names(Role.OTHER, Role.TARGET) if name != wanted]
     names = schema.names(Role.QUASI_IDENTIFIER)
+    for name in names:
+        if schema[name].kind is Kind.NUMERIC and np.isinf(table[name].numbers()).any():
+            problem = "has infinite numbers, which have no mean to learn by"
+            raise SchemaError(problem, column=name, hint="make its kind categorical, or leave these rows out")
     return BreachProblem(
         names,
         tuple(tree_column(table[name], schema[name].kind) for name in names),

@@ -113,9 +113,12 @@ def with_typical_values(table: AnyTable, release: Release) -> Release:
     entries: list[dict[str, Any]] = []
     kept = table.take(rows)  # values of rows that are left out are named nowhere
     for axis in axes_of(kept, names):
-        own = kept.schema[axis.name].restricted_to(_texts_in(kept[axis.name]))
+        own = kept.schema[axis.name]
+        if axis.positions is None:  # what has no middle is released without an order, whatever kind was declared
+            own = replace(own, kind=Kind.CATEGORICAL, domain=None, is_order_recognised=False)
         typical = typical_of_classes(axis, classes, n_classes)[classes]
         columns[axis.name] = _of_values(kept[axis.name], axis, typical, own.kind)
+        own = own.restricted_to(_texts_in(columns[axis.name]))  # a level that no cell has is named nowhere
         described[axis.name] = own
         entries.append(described_axis(replace(axis, described=own), TYPICAL))
     made = replace(released, schema=replace(released.schema, columns=described), columns=columns)

@@ -32,7 +32,7 @@ from sfumato.schema import Kind
 from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.column_names import folded_name
-from sfumato.table.generalized import write_set
+from sfumato.table.generalized import write_set, write_value
 
 Counts = NDArray[np.int64]
 Pair = tuple[int, int]
@@ -273,7 +273,7 @@ def _written(values: Sequence[str], counts: Counts, members: dict[int, list[int]
 
 def _label_of(values: Sequence[str], counts: Sequence[int]) -> str:
     if len(values) == 1:
-        return values[0]
+        return write_value(values[0])
     if len(values) <= MAX_LISTED:
         return write_set(values) or ""
     return f"{values[int(np.argmax(counts))]} and {len(values) - 1:,} others"

@@ -142,7 +142,7 @@ def range_of_levels(values: Sequence[str], counts: Sequence[int]) -> str:
 
 
 def _range(group: list[str]) -> str:
-    return group[0] if len(group) == 1 else write_range(group[0], group[-1])
+    return write_range(group[0], group[-1])
 
 
 def _joined(groups: list[list[str]], size: int | Sequence[int]) -> list[list[str]]:

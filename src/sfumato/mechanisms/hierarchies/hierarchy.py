@@ -14,6 +14,7 @@ from sfumato.errors import SchemaError
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Kind
 from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn
+from sfumato.table.generalized import write_value
 
 Codes = NDArray[np.int32]
 LabelWriter = Callable[[Sequence[str], Sequence[int]], str]
@@ -175,7 +176,7 @@ class Hierarchy:
     def _written(self, rows: Sequence[int], counts: NDArray[np.int64]) -> str:
         values = [self.values[row] for row in rows]
         if self.write is None or len(values) == 1:
-            return values[0]
+            return values[0] if self.write is None else write_value(values[0])
         return self.write(values, [int(counts[row]) for row in rows])
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from sfumato.mechanisms.hierarchies.hierarchy import ROOT, Covered, Hierarchy, c
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind
 from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.generalized import write_value
 from sfumato.table.weighted import WeightedColumn
 
 # Which labels of a hierarchy tell by themselves what they stand for; the others are listed in the manifest.
@@ -85,6 +87,7 @@ def listed_labels(
     fitted: Covered,
     is_shown: NDArray[np.bool_],
     missing: Sequence[str] = DEFAULT_MISSING_TOKENS,
+    escaped: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, list[str]]:
     """Values of the labels that do not tell them, by label, in the order of the hierarchy.
 
@@ -98,6 +101,8 @@ def listed_labels(
         Which values of the hierarchy released rows have.
     missing : sequence of str
         Texts by which the hierarchy may name missing.
+    escaped : mapping of str to str
+        Labels of level 0 that are not the value itself, with their value.
 
     Examples
     --------
@@ -115,17 +120,17 @@ def listed_labels(
     reading = _Reading(described, values, _spells_as(values, fitted))
     listed = {}
     for label, levels in sorted(used.items()):
-        higher = sorted(level for level in levels if level > 0)
-        if label == ROOT or not higher:
+        higher, own = sorted(level for level in levels if level > 0), escaped.get(label, label)
+        if label == ROOT or not (higher or own != label):
             continue
         is_member = np.zeros(len(values), dtype=np.bool_)
         for level in higher:
             is_member |= codes[level] == hierarchy.labels[level].index(label)
-        if 0 in levels and label in values:
-            is_member[values.index(label)] = True
+        if 0 in levels and own in values:
+            is_member[values.index(own)] = True
         members = [value for value, member in zip(values, is_member, strict=True) if member]
-        if 0 in levels and label not in members:
-            members.append(label)
+        if 0 in levels and own not in members:
+            members.append(own)
         if members != [label] and not reading.tells(label, is_member):
             listed[label] = members
     return listed
@@ -243,9 +248,22 @@ class LevelRecoding:
     @cached_property
     def covered(self) -> tuple[Covered, ...]:
         """Labels as they are released, fitted to the table's columns."""
-        return tuple(
-            fitted.renamed(*two) for fitted, *two in zip(self.fitted, self.hierarchies, self.shown, strict=True)
-        )
+        return tuple(self._as_released(j, fitted) for j, fitted in enumerate(self.fitted))
+
+    def _as_released(self, j: int, fitted: Covered) -> Covered:
+        """Name built groups by released values, and escape single values where labels may be sets or ranges of them."""
+        renamed = fitted.renamed(self.hierarchies[j], self.shown[j])
+        return replace(renamed, labels=(tuple(map(self._written_as(j), renamed.labels[0])), *renamed.labels[1:]))
+
+    def _written_as(self, j: int) -> Callable[[str | None], str | None]:
+        """How a single value is written in a column."""
+        has_sets = self.hierarchies[j].write is not None and bool((self.levels[:, j] > 0).any())
+        return lambda value: write_value(value) if has_sets and value is not None else value
+
+    def _escaped(self, j: int) -> dict[str, str]:
+        """Labels of level 0 that are not the value itself, with their value."""
+        written = zip(self.covered[j].labels[0], self.fitted[j].labels[0], strict=True)
+        return {label: value for label, value in written if label is not None and value is not None and label != value}
 
     @property
     def n_suppressed(self) -> int:
@@ -277,7 +295,7 @@ class LevelRecoding:
         for j, name in enumerate(self.names):
             missing = table.schema.missing_tokens(name)
             fitted, places = _fitted_to(table[name], self.hierarchies[j], self.fitted[j], self.described[j], missing)
-            found.append((fitted.renamed(self.hierarchies[j], self.shown[j]), places))
+            found.append((self._as_released(j, fitted), places))
         settings = self.settings_of_new(table, tuple(found))
         labels = [
             self._labels(j, table[name], fitted, places, settings)
@@ -337,11 +355,11 @@ class LevelRecoding:
 
     def _values_of_labels(self, j: int, missing: Sequence[str]) -> dict[str, list[str | None]]:
         """Values of each label of the higher levels that rows are released at; all where no released row has one."""
-        hierarchy, levels = self.shown[j], {int(level) for level in self.levels[:, j]}
+        hierarchy, levels, escaped = self.shown[j], {int(level) for level in self.levels[:, j]}, self._escaped(j)
         texts = [value.strip() for value in hierarchy.values]
         values = [None if text in missing else text for text in texts]
         found: dict[str, list[str | None]] = {
-            label: [label] for label in self._labels_of(j, 0) if label and 0 in levels
+            label: [escaped.get(label, label)] for label in self._labels_of(j, 0) if label and 0 in levels
         }
         for level in sorted(levels - {0}):
             is_shown = self.counts_of_values[j] > 0
@@ -374,6 +392,7 @@ class LevelRecoding:
                 self.covered[j],
                 self.counts_of_values[j] > 0,
                 released.schema.missing_tokens(described.name),
+                self._escaped(j),
             ),
         }
         return entry | ({"domain": list(described.domain)} if described.domain else {})
@@ -381,7 +400,8 @@ class LevelRecoding:
     def _values_below_root(self, j: int, used: Mapping[str, set[int]]) -> set[str]:
         """Values of released rows that some label other than ``*`` represents: all that an order may name."""
         hierarchy, is_shown = self.shown[j], self.counts_of_values[j] > 0
-        named = {label for label, levels in used.items() if 0 in levels}
+        escaped = self._escaped(j)
+        named = {escaped.get(label, label) for label, levels in used.items() if 0 in levels}
         for level in {level for label, levels in used.items() if label != ROOT for level in levels if level > 0}:
             labels = [hierarchy.labels[level][code] for code in hierarchy.codes[level].tolist()]
             rows = zip(hierarchy.values, labels, is_shown, strict=True)

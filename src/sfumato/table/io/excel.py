@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import difflib
 import io
+import math
 import os
 import pickle
 import re
@@ -15,6 +16,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -22,10 +24,19 @@ from typing import IO, Any, BinaryIO, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import python_calamine
 
 from sfumato.errors import InputError, InvalidParameterError, on_one_line
-from sfumato.table.cells import ColumnCoder, MixedColumnError, as_text, check_names, column_of_objects, refuse_mixed
+from sfumato.table.cells import (
+    ColumnCoder,
+    MixedColumnError,
+    as_doubles,
+    check_names,
+    column_of_objects,
+    refuse_mixed,
+    written_text,
+)
 from sfumato.table.coding import Table, is_number_type
 from sfumato.table.io import excel_child as workbook_child
 from sfumato.table.io.bytes import StoredBytes, UnpackingLimit, unzipped
@@ -377,15 +388,44 @@ def _check_size(table: Table) -> None:
 
 def _column(sheet: Any, table: Table, name: str, date_format: Any) -> tuple[Writer, list[Any], list[int]]:
     """How the values of a column are written, its distinct values, and its codes."""
-    values, codes = table[name].values, table[name].codes.tolist()
+    values, codes = stored_in_workbook(table[name].values), table[name].codes.tolist()
     if pa.types.is_boolean(values.type):
         return sheet.write_boolean, values.to_pylist(), codes
     if is_number_type(values.type):
         return sheet.write_number, _checked_numbers(values, name), codes
-    if pa.types.is_date(values.type) and _fit_dates(values):
+    if pa.types.is_date(values.type):
         return lambda row, at, value: sheet.write_datetime(row, at, value, date_format), values.to_pylist(), codes
-    texts = [None if text is None else _checked_text(text, name) for text in as_text(values).to_pylist()]
-    return sheet.write_string, texts, codes
+    return (
+        sheet.write_string,
+        [None if text is None else _checked_text(text, name) for text in values.to_pylist()],
+        codes,
+    )
+
+
+def stored_in_workbook(values: pa.Array) -> pa.Array:
+    """Values as a workbook holds them: truth values, numbers and dates as such, all else as text.
+
+    A number has 16 digits there. Of a column with a number that needs more, the texts are written, and so are decimals
+    with places, which a number would lose.
+
+    Examples
+    --------
+    >>> stored_in_workbook(pa.array([0.5, 2.0])).to_pylist(), stored_in_workbook(pa.array([0.1 + 0.2])).to_pylist()
+    ([0.5, 2.0], ['0.30000000000000004'])
+    """
+    kinds, values = pa.types, as_doubles(values)
+    if kinds.is_boolean(values.type) or kinds.is_integer(values.type):
+        return values
+    if kinds.is_float64(values.type) or (kinds.is_decimal(values.type) and values.type.scale == 0):
+        is_whole = all(value is None or _fits_number(value) for value in values.to_pylist())
+        return pc.cast(values, pa.float64()) if is_whole else written_text(values)
+    return values if kinds.is_date(values.type) and _fit_dates(values) else written_text(values)
+
+
+def _fits_number(value: float | Decimal) -> bool:
+    """Whether a number keeps its value when it is written with 16 digits; infinite ones are refused by name."""
+    written = f"{float(value):.16G}"
+    return not math.isfinite(value) or (Decimal(repr(float(written))) == Decimal(str(value)))
 
 
 def _checked_numbers(values: pa.Array, name: str) -> list[Any]:

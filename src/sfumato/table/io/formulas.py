@@ -7,6 +7,7 @@ without doubt, a cell that already has apostrophes before such a character gets 
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,13 +16,16 @@ import pyarrow.compute as pc
 
 from sfumato.schema import Column, Kind
 from sfumato.table.binary import BinaryTable
+from sfumato.table.cells import as_text
 from sfumato.table.coding import Table
+from sfumato.table.spellings import FORMULAS
 from sfumato.table.weighted import OpenColumn
 
 _NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_FORMULA = r"^[=+\-@\t\r]"
-_MARKED = r"^'*[=+\-@\t\r]"
-_ESCAPED = r"^'+[=+\-@\t\r]"
+_BEGIN, _MARK = "[" + re.escape(FORMULAS["begin"]) + "]", FORMULAS["mark"]
+_FORMULA = f"^{_BEGIN}"
+_MARKED = f"^{_MARK}*{_BEGIN}"
+_ESCAPED = f"^{_MARK}+{_BEGIN}"
 
 
 def escaped(values: pa.Array) -> pa.Array:
@@ -32,7 +36,7 @@ def escaped(values: pa.Array) -> pa.Array:
     >>> escaped(pa.array(["=1+1", "-5", "'=x", "'n", None])).to_pylist()
     ["'=1+1", '-5', "''=x", "'n", None]
     """
-    return pc.if_else(_matches(values, _MARKED), pc.binary_join_element_wise("'", values, ""), values)
+    return pc.if_else(_matches(values, _MARKED), pc.binary_join_element_wise(_MARK, values, ""), values)
 
 
 def unescaped(values: pa.Array) -> pa.Array:
@@ -47,9 +51,9 @@ def unescaped(values: pa.Array) -> pa.Array:
     return pc.if_else(marked, pc.utf8_slice_codeunits(values, 1), values)
 
 
-def may_hold_formulas(column: Column, values: pa.Array) -> bool:
-    """Whether a column is one of text that is neither numbers nor dates."""
-    return column.kind not in (Kind.NUMERIC, Kind.DATE) and pa.types.is_string(values.type)
+def may_hold_formulas(column: Column) -> bool:
+    """Whether a column is neither numeric nor of dates: what it holds is escaped by its text, as ``-inf`` is."""
+    return column.kind not in (Kind.NUMERIC, Kind.DATE)
 
 
 def n_formulas(table: Table | BinaryTable) -> int:
@@ -57,8 +61,8 @@ def n_formulas(table: Table | BinaryTable) -> int:
     plain, n_cells = table.coded_part, 0
     for column in plain.schema:
         coded = plain[column.name]
-        if may_hold_formulas(column, coded.values) and not isinstance(coded, OpenColumn):
-            is_one = np.asarray(_matches(coded.values, _FORMULA).to_numpy(zero_copy_only=False))
+        if may_hold_formulas(column) and not isinstance(coded, OpenColumn):
+            is_one = np.asarray(_matches(as_text(coded.values), _FORMULA).to_numpy(zero_copy_only=False))
             n_cells += int(coded.counts[is_one].sum())
     return n_cells
 
@@ -67,7 +71,7 @@ def without_escapes(table: Table) -> Table:
     """Give the cells of a table that was read from a file with escaped cells."""
     columns = {
         column.name: table[column.name].recode(unescaped(table[column.name].values), column.kind)
-        if may_hold_formulas(column, table[column.name].values)
+        if may_hold_formulas(column)
         else table[column.name]
         for column in table.schema
     }

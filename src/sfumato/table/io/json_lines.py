@@ -13,12 +13,13 @@ from collections.abc import Iterator, Sequence, Sized
 from typing import Any, BinaryIO, NoReturn
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.table.cells import (
     ColumnCoder,
     MixedColumnError,
-    as_text,
+    as_doubles,
     check_names,
     column_of_objects,
     is_missing,
@@ -27,6 +28,7 @@ from sfumato.table.cells import (
     mixed_problem,
     refuse_mixed,
     text_of_object,
+    written_text,
 )
 from sfumato.table.coding import Table
 from sfumato.table.io.formats import Parsed
@@ -257,10 +259,15 @@ def _rows(columns: Sequence[list[str]]) -> Iterator[tuple[str, ...]]:
     return zip(*columns, strict=True)
 
 
+def stored_in_lines(values: pa.Array) -> pa.Array:
+    """Values as a file holds them: truth values, doubles, whole numbers below 2**63, and texts of all else."""
+    kinds, values = pa.types, as_doubles(values)
+    fits = kinds.is_integer(values.type) and (pc.max(values).as_py() or 0) < 2**63
+    return values if fits or kinds.is_floating(values.type) or kinds.is_boolean(values.type) else written_text(values)
+
+
 def _json_texts(values: pa.Array, name: str) -> list[str]:
-    kinds = pa.types
-    if not (kinds.is_integer(values.type) or kinds.is_floating(values.type) or kinds.is_boolean(values.type)):
-        values = as_text(values)
+    values = stored_in_lines(values)
     return [json_text(value, name) for value in values.to_pylist()]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -106,10 +107,11 @@ def _check_binary(matrix: Any, text: Text) -> None:
     raise NotBinaryError(problem, column=f"f{matrix.indices[wrong[0]]}", hint=hint)
 
 
+@lru_cache(maxsize=4096)
 def _label(value: float) -> str:
-    """Shortest text of a label: 1 for 1.0."""
+    """Spell a label: 1 for 1.0."""
     is_whole = abs(value) < _EXACT_FLOAT_INTEGERS and value == int(value)
-    return str(int(value)) if is_whole else repr(float(value))
+    return str(int(value)) if is_whole else str(as_text(pa.array([float(value)]))[0])
 
 
 def write_libsvm(table: Table | BinaryTable, file: BinaryIO) -> None:
@@ -147,12 +149,16 @@ def _labels(table: BinaryTable) -> list[str]:
         raise _refused(problem, hint="write csv or parquet")
     coded = table.companions[target]
     try:
-        is_fit = bool(np.isfinite(coded.numbers()).all())
+        numbers = coded.numbers()
     except ValueError:
-        is_fit = False
-    if not is_fit:
+        numbers = np.array([np.nan])
+    if not np.isfinite(numbers).all():
         raise _refused(problem="got labels that are not all numbers", hint="write csv or parquet")
-    texts = as_text(coded.values).to_pylist()
+    if not pa.types.is_floating(coded.values.type) and (np.abs(numbers) >= _EXACT_FLOAT_INTEGERS).any():
+        raise _refused(problem="got labels of more digits than a double has", hint="write csv or parquet")
+    texts = [_label(number) for number in numbers]
+    if pa.types.is_string(coded.values.type) and texts != coded.values.to_pylist():
+        raise _refused(problem="got labels such as 01 or 1.0, which would be read as 1", hint="write csv or parquet")
     return [texts[code] for code in coded.codes]
 
 

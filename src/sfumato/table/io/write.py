@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sfumato.schema import Schema
 from sfumato.table.binary import BinaryTable
-from sfumato.table.cells import as_text
+from sfumato.table.cells import written_text
 from sfumato.table.coding import Table
 from sfumato.table.io.csv import DELIMITERS
 from sfumato.table.io.excel import write_workbook
@@ -166,7 +166,7 @@ class _DelimitedRows:
 
     def texts(self, values: pa.Array, missing: str) -> pa.Array:
         """Values as they are written, in quotes where they need them."""
-        texts = pc.fill_null(pc.cast(as_text(values), pa.large_string()), missing)
+        texts = pc.fill_null(pc.cast(written_text(values), pa.large_string()), missing)
         special = pc.match_substring_regex(texts, f'["\\n\\r{self._delimiter}]')
         if not pc.any(special).as_py() and not (self._is_alone and pc.any(pc.equal(texts, "")).as_py()):
             return texts
@@ -189,7 +189,7 @@ def _write_delimited(
     values = {n: columns[n].values for n in columns.columns}
     if escape_formulas:
         described = columns.schema
-        values = {n: escaped(own) if may_hold_formulas(described[n], own) else own for n, own in values.items()}
+        values = {n: escaped(written_text(v)) if may_hold_formulas(described[n]) else v for n, v in values.items()}
     texts = {n: rows_of_text.texts(own, missing_text(columns.schema, n)) for n, own in values.items()}
     n_rows = max(1, _CELLS_AT_ONCE // max(1, len(names)))
     for start in range(0, table.n_rows if names else 0, n_rows):

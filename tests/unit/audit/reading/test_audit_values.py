@@ -117,7 +117,7 @@ def test_numbers_are_read_from_text_and_typed_values():
 
 
 def test_ranks_follow_the_kind():
-    assert ranks(pa.array(["10", "9", None]), Kind.CATEGORICAL).tolist() == [0, 1, 2]
+    assert ranks(pa.array(["10", "9", None, "a"]), Kind.CATEGORICAL).tolist() == [1, 0, 3, 2]
     assert ranks(pa.array(["10", "9", None]), Kind.NUMERIC).tolist() == [1, 0, 2]
     assert ranks(pa.array(["1", "1.0", "0"]), Kind.NUMERIC).tolist() == [1, 1, 0]
     assert ranks(pa.array(["x", "1"]), Kind.NUMERIC).tolist() == [1, 0]

@@ -18,7 +18,7 @@ from sfumato.errors import InvalidParameterError
 from sfumato.private_folders import PrivateFolder
 from sfumato.schema import Kind
 from sfumato.table.binary import BinaryTable
-from sfumato.table.cells import as_text
+from sfumato.table.cells import are_whole_seconds, as_doubles, written_text
 from sfumato.table.coding import Table, is_number_type
 from sfumato.table.io.formats import STATISTICS
 from sfumato.table.io.statistics.read import PACKAGES, require_pyreadstat
@@ -227,7 +227,7 @@ def _cells(table: Table, name: str, format: str, own: ColumnLabels | None, forma
     if moments is not None:
         formats[name] = rules.moment
         return pd.Series(((moments + rules.epoch * _DAY) * rules.per_second)[codes])
-    return _text_series([text or "" for text in as_text(values).to_pylist()], codes, name, format, pd)
+    return _text_series([text or "" for text in written_text(values).to_pylist()], codes, name, format, pd)
 
 
 def _numbers(numbers: Any, own: ColumnLabels | None, pd: Any) -> Any:
@@ -249,11 +249,9 @@ def _text_series(texts: list[str], codes: Any, name: str, format: str, pd: Any) 
 
 def _whole_seconds(values: pa.Array) -> Any:
     """Seconds since 1970 of moments without a time zone and without fractions; ``None`` for anything else."""
-    if not pa.types.is_timestamp(values.type) or values.type.tz is not None:
+    if not are_whole_seconds(values):
         return None
     seconds = pc.cast(values, pa.timestamp("s"), safe=False)
-    if not pc.all(pc.equal(pc.cast(seconds, values.type), values), min_count=0).as_py():
-        return None
     return pc.cast(seconds, pa.int64()).to_numpy(zero_copy_only=False).astype(np.float64)
 
 
@@ -262,7 +260,7 @@ def _checked_numbers(values: pa.Array, name: str, format: str) -> Any:
     problem = ""
     if pa.types.is_integer(values.type) and any(abs(number) > _EXACT_INTEGERS for number in known.to_pylist()):
         problem = f"got integers in column '{name}' that a double would round"
-    numbers = pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    numbers = pc.cast(as_doubles(values), pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     sizes = np.abs(numbers[~np.isnan(numbers)])
     if not np.isfinite(sizes).all():
         problem = f"got infinite numbers in column '{name}'"
