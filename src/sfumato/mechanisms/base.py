@@ -230,6 +230,12 @@ class ParameterSpec:
         Limits of a number.
     allowed : str
         What a refusal says the value must be; by default it is made of type and limits.
+    digits : int or None
+        Most significant digits of a number; ``None``: four for one with decimals, any for a whole number.
+    stated : mapping or None
+        Form in which a manifest states it, as JSON Schema, where that is not the value itself.
+    is_stated : bool
+        Whether a manifest states it at all.
     """
 
     help: str
@@ -239,6 +245,9 @@ class ParameterSpec:
     at_most: float | None = None
     below: float | None = None
     allowed: str = ""
+    digits: int | None = None
+    stated: Mapping[str, Any] | None = None
+    is_stated: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

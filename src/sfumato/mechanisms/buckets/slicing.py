@@ -252,7 +252,7 @@ class Slicer(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstre
         "sensitive": ParameterSpec("column of l (default: the one with the role sensitive)"),
         "n_slices": ParameterSpec("slices apart from that of the sensitive column (default: of two columns)"),
         "n_beside_sensitive": ParameterSpec("quasi-identifiers that share the sensitive column's slice"),
-        "random_state": ParameterSpec("public seed of the order within buckets"),
+        "random_state": ParameterSpec("public seed of the order within buckets", at_least=0, below=2**32),
     }
 
     def __init__(

@@ -21,6 +21,7 @@ from sfumato.errors import InvalidParameterError
 from sfumato.measures.separation import n_distinguished_pairs
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec
 from sfumato.mechanisms.containment.base import (
+    BINARIZE,
     ContainmentSelector,
     Labelled,
     Selection,
@@ -225,7 +226,7 @@ class ExactContainmentSelector(ContainmentSelector):
             below=2**32,
             allowed="a whole number from 0 to 2**32 - 1",
         ),
-        "binarize": ParameterSpec("rules that turn mixed columns into binary features ([binarize] in the project)"),
+        "binarize": BINARIZE,
     }
 
     def __init__(
