@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import platform
+import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -15,7 +16,7 @@ from typing import Any
 from sfumato.counting.unique_rows import n_unique_rows
 from sfumato.errors import ManifestError, ManifestRefusedError
 from sfumato.guarantees import GUARANTEES, DifferentialPrivacy, Guarantee, guarantee_from_dict
-from sfumato.manifest_schema import STRICT_VERSIONS, VERSIONS, in_order, problems_in
+from sfumato.manifest_schema import STRICT_VERSIONS, VERSION, VERSIONS, in_order, problems_in
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
@@ -218,10 +219,26 @@ def manifest_digest(data: Mapping[str, Any]) -> str:
 
 
 def tool_versions() -> dict[str, str]:
-    """Versions of what a release depends on, for the manifest."""
+    """Versions of what results depend on."""
     packages = ("sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "xlsxwriter", "duckdb", "narwhals")
     own = {"python": platform.python_version(), "zlib": zlib.ZLIB_RUNTIME_VERSION}
     return own | {name: version(name) for name in packages}
+
+
+_WRITERS = {"parquet": ("pyarrow",), "excel": ("xlsxwriter", "zlib")}
+_NUMBERED = re.compile(VERSION["pattern"].removesuffix("$"))
+
+
+def stated_versions(format: str = "", *further: str) -> dict[str, str]:
+    """Versions that a manifest states: of Python, of this package, and of what makes the bytes of a file's format.
+
+    Their first numbers only, since a version may hold any text.
+    """
+    writers = ("zlib",) if format.endswith(".gz") else _WRITERS.get(format, ())
+    every = tool_versions() | {name: version(name) for name in further}
+    found = {name: _NUMBERED.match(every[name]) for name in ("sfumato", *writers, *further)}
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"python": python} | {name: numbers[0] for name, numbers in found.items() if numbers is not None}
 
 
 _OF_RELEASED_CELLS = frozenset({"global_certainty_penalty"})
@@ -305,7 +322,7 @@ def draft_manifest(
         suppressed_rows=suppressed_rows,
         guarantees=tuple(g.to_dict() | {"statement": g.describe(), "audited": None} for g in guarantees),
         evidence=in_three_digits(_with_unique_rows(evidence, _without_pseudonyms(released, original))),
-        versions=tool_versions(),
+        versions=stated_versions(),
     )
 
 
@@ -365,7 +382,7 @@ def synthetic_manifest(
         recodings=tuple(recodings),
         guarantees=(promise.to_dict() | {"statement": promise.describe(), "audited": None},),
         evidence=evidence,
-        versions=tool_versions() | {"opendp": version("opendp")},
+        versions=stated_versions("", "opendp"),
         perturbation=perturbation,
     )
 

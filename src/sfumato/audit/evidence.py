@@ -13,13 +13,14 @@ import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.audit.checks import GIVE_BOTH, GIVE_KEY, Check, Unchecked, agrees_in_three_digits, listed
-from sfumato.audit.claims import BUCKETED, ClaimedCommitment, Claims, is_number, is_synthetic
+from sfumato.audit.checks import GIVE_BOTH, GIVE_KEY, AuditReport, Check, Unchecked, agrees_in_three_digits, listed
+from sfumato.audit.claims import BUCKETED, ClaimedCommitment, Claims, is_number, is_synthetic, read_claims
 from sfumato.audit.descriptions import described_otherwise
 from sfumato.audit.levels.anonymity import anonymity_level, containment_level, sample_uniques
 from sfumato.audit.levels.buckets import largest_share, smallest_bucket
@@ -30,6 +31,7 @@ from sfumato.errors import ManifestError, SchemaError
 from sfumato.guarantees import ROUNDING, BucketDiversity
 from sfumato.schema import WITHHELD, Kind, Role
 from sfumato.table.binary import BinaryTable
+from sfumato.table.coding import Source
 
 
 def _containment(columns: Columns, claims: Claims) -> float:
@@ -333,6 +335,27 @@ def check_listed_labels(released: AnyTable, claims: Claims) -> Iterator[Check]:
 
 
 # Whether a manifest is whole and describes the files and the columns it came with.
+
+
+_MEMORY = ("<memory>", "memory")
+"""Name and format of an original that was read from no file."""
+
+
+def with_names_of_files(
+    report: AuditReport, manifest: Mapping[str, Any], released: str | Path, original: Source | None
+) -> AuditReport:
+    """Compare the names in a manifest with those of the files that were audited; a file that was renamed is said."""
+    claims = read_claims(manifest)
+    other = ["the released file"] if str(released) != "-" and Path(released).name != claims.output_name else []
+    stated = claims.input_name, claims.input_format
+    if original is not None and claims.input_rows is not None and claims.input_parties is None:
+        is_own = stated in (_MEMORY, (original.public_name, original.format))
+        other += [] if is_own else ["the original"]
+    if not other:
+        return report
+    said = f"why {' and '.join(other)} has another name or format than in the manifest"
+    renamed = Unchecked("names", said, "audit the files under the names that they had")
+    return AuditReport.of([*report.checks, *report.unchecked, renamed], report.levels)
 
 
 _ORDERED_SINCE = 2

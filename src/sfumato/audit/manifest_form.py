@@ -87,6 +87,8 @@ def _has_digits(found: float, digits: int) -> bool:
 
 
 _SMALLEST = 1e-6
+RELEASE_NUMBER = r"(0|[1-9][0-9]?)(\.(0|[1-9][0-9]?)){1,2}"
+"""First numbers of a version, which are all that a manifest has of it."""
 
 
 def _each(names: str, form: Any) -> dict[str, Any]:
@@ -249,6 +251,7 @@ OF_SEVERAL_PARTIES: Mapping[str, Mapping[str, Any]] = {
     "collaboration": {"min_privacy_gain?": _number(0, 1), **_SESSION},
     "joint-k": {"k?": _count(2, 10**6), **_SESSION},
 }
+KNOWN_MECHANISMS = frozenset({*OWN_PARAMETERS, *OF_SEVERAL_PARTIES})
 _SEED = ("null", _count(0, 2**32 - 1))
 _MECHANISM = Kinds(
     "name",
@@ -344,7 +347,9 @@ _COLUMN_OF_2 = {
 }
 _LABELS = {"label?": "text", "value_labels?": [{"value": ("number", "text"), "label": "text"}]}
 _COLUMN = {**_COLUMN_OF_2, "role": "role", "unit?": "text", **_LABELS}
-_PACKAGES = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp pyreadstat"
+_PACKAGES_OF_2 = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp pyreadstat"
+_PACKAGES = "sfumato zlib pyarrow xlsxwriter opendp pyreadstat"
+_VERSIONS = {"python?": Limited({"type": "string", "pattern": r"3\.[1-9][0-9]?"}), **_each(_PACKAGES, "release")}
 
 
 _DISCLOSURE = {
@@ -425,7 +430,7 @@ def _form(version: int) -> dict[str, Any]:
         "suppressed_rows": "count",
         "guarantees": [_GUARANTEES],
         "evidence": evidence,
-        "versions": _each(_PACKAGES, "release"),
+        "versions": _VERSIONS if is_keyed else _each(_PACKAGES_OF_2, "release of version 2"),
         "perturbation": _PERTURBATION if is_keyed else _PERTURBATION_OF_2,
         "digest": "hash",
     }
@@ -453,7 +458,8 @@ _LEAVES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "word": (_fits(r"[a-z0-9][a-z0-9.-]{0,59}"), "a word of small letters, digits, dots and hyphens"),
     "day": (_fits(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), "a day such as 2026-01-31"),
     "hash": (_fits(r"[0-9a-f]{64}"), "a SHA-256"),
-    "release": (_fits(r"[0-9A-Za-z.+!_-]{1,40}"), "a version"),
+    "release": (_fits(RELEASE_NUMBER), "a version of two or three numbers"),
+    "release of version 2": (_fits(r"[0-9A-Za-z.+!_-]{1,40}"), "a version"),
     "role": (lambda found: isinstance(found, str) and found in set(Role), "a role"),
     "role of version 2": (
         lambda found: isinstance(found, str) and found in set(Role) - {Role.SENSITIVE_QUASI_IDENTIFIER, Role.WEIGHT},

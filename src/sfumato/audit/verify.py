@@ -63,6 +63,7 @@ from sfumato.audit.levels.registry import (
     needs_population,
 )
 from sfumato.audit.levels.tree_disclosure import check_disclosure
+from sfumato.audit.manifest_form import KNOWN_MECHANISMS
 from sfumato.audit.original.fidelity import check_description, check_fidelity
 from sfumato.audit.original.labels import check_labels
 from sfumato.audit.original.part_of_union import check_part
@@ -81,7 +82,7 @@ from sfumato.table.weighted import OpenColumn
 __all__ = ["AuditReport", "Check", "audit_release", "is_measurable", "measured_level"]
 
 _MOST_NAMES = 20
-_OPEN = ("original", "roles", "promises", "format", "figures", "persons")
+_OPEN = ("original", "roles", "promises", "format", "figures", "persons", "mechanism")
 
 
 def audit_release(
@@ -252,9 +253,13 @@ def without_open_questions(report: AuditReport) -> AuditReport:
 
 def open_questions(claims: Claims, original: Columns | None, check_roles: Declared) -> Iterator[Unchecked]:
     """Name what could not be checked because the audit was not given enough."""
-    if claims.version == 1:
-        said = "the manifest is of version 1: its keys and bytes, plain hash and order of rows are not accounted for"
+    if claims.version < NO_PLAIN_HASH:
+        open_to = "its keys and bytes, plain hash" if claims.version == 1 else "settings and versions, a plain hash"
+        said = f"the manifest is of version {claims.version}: {open_to} and order of rows are not accounted for"
         yield Unchecked("format", said, "release again with this version")
+    elif claims.mechanism not in KNOWN_MECHANISMS:
+        said = "settings of the mechanism, which another package has: the audit does not know what these may be"
+        yield Unchecked("mechanism", said)
     if (kept := kept_as_read(claims)) is not None:
         yield kept
     if claims.input_parties is not None:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from sfumato.audit.claims import FLIPPED, SORTED, SYNTHETIC, read_claims
+from sfumato.audit.evidence import with_names_of_files
 from sfumato.audit.manifest_form import parsed_manifest
 from sfumato.audit.original.assignment import TooManyPairsError, assigned_rows
 from sfumato.audit.original.cell_rules import cell_rules, codes_of
@@ -60,7 +61,7 @@ def audit_published(
     """
     manifest, entries = read_manifest(Path(manifest_path))
     released = read_as_written(table_path, manifest)
-    return audit_release(
+    report = audit_release(
         released,
         entries,
         original=original,
@@ -72,6 +73,7 @@ def audit_published(
         file=table_path,
         check_roles=check_roles,
     )
+    return with_names_of_files(report, entries, table_path, original.source if original is not None else None)
 
 
 def _shared_key(original: AnyTable | None) -> bytes | None:

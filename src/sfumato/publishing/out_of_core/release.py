@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sfumato.audit.checks import AuditReport
+from sfumato.audit.evidence import with_names_of_files
 from sfumato.audit.not_in_memory import audit_rows
 from sfumato.audit.out_of_core import BlockReader
 from sfumato.audit.reading.columns import Declared
@@ -241,7 +242,7 @@ def audit_large_file(
     manifest, entries = read_manifest(Path(manifest_path))
     auditing = in_rows(progress, _stated_rows(manifest), "rows audited")
     released = open_released(path, manifest, memory.n_bytes, progress=auditing)
-    return audit_rows(
+    report = audit_rows(
         BlockReader(memory.n_bytes, auditing),
         released,
         entries,
@@ -252,6 +253,7 @@ def audit_large_file(
         key=key,
         check_roles=check_roles,
     )
+    return with_names_of_files(report, entries, path, original.source if original is not None else None)
 
 
 def _stated_rows(manifest: Manifest) -> int:
