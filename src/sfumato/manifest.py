@@ -242,10 +242,19 @@ def stated_versions(format: str = "", *further: str) -> dict[str, str]:
 
 
 _OF_RELEASED_CELLS = frozenset({"global_certainty_penalty"})
+_COUNTED_AGAIN = frozenset(
+    {
+        *("containment_level", "anonymity_level", "least_different_sensitive_values", "smallest_bucket", "of_rows"),
+        *("estimated_on_rows", "grown_on_rows", "n_features_released", "n_columns_released", "n_classes_of_cells"),
+        *("n_groups", "n_buckets", "n_slices"),
+    }
+)
+"""Whole numbers that an audit counts again, and that are exact whatever their size."""
+_LARGE = 10**6
 
 
-def in_three_digits(figures: Any) -> Any:
-    """Round every number with decimals, in data as a manifest holds them, to three significant digits.
+def in_three_digits(figures: Any, exact: frozenset[str] = _OF_RELEASED_CELLS) -> Any:
+    """Round every number with decimals, and large whole ones, to three significant digits, in data of a manifest.
 
     Figures computed from the original's rows tell about rows and columns that are not released: written to the last
     digit, an information gain leaves only a few tables possible. The certainty penalty of ranges and sets stays exact:
@@ -257,11 +266,11 @@ def in_three_digits(figures: Any) -> Any:
     {'gain': [0.123, 7], 'rows': 123456}
     """
     if isinstance(figures, Mapping):
-        return {
-            name: figure if name in _OF_RELEASED_CELLS else in_three_digits(figure) for name, figure in figures.items()
-        }
+        return {name: figure if name in exact else in_three_digits(figure) for name, figure in figures.items()}
     if isinstance(figures, list | tuple):
         return [in_three_digits(figure) for figure in figures]
+    if isinstance(figures, int) and abs(figures) >= _LARGE:
+        return int(float(f"{figures:.3g}"))
     return float(f"{figures:.3g}") if isinstance(figures, float) else figures
 
 
@@ -321,9 +330,14 @@ def draft_manifest(
         recodings=recoded,
         suppressed_rows=suppressed_rows,
         guarantees=tuple(g.to_dict() | {"statement": g.describe(), "audited": None} for g in guarantees),
-        evidence=in_three_digits(_with_unique_rows(evidence, _without_pseudonyms(released, original))),
+        evidence=_rounded(_with_unique_rows(evidence, _without_pseudonyms(released, original))),
         versions=stated_versions(),
     )
+
+
+def _rounded(evidence: Mapping[str, Any]) -> dict[str, Any]:
+    exact = {"utility": _OF_RELEASED_CELLS | _COUNTED_AGAIN, "risk": _COUNTED_AGAIN}
+    return {name: in_three_digits(part, exact.get(name, frozenset())) for name, part in evidence.items()}
 
 
 UNIQUE_ROWS = "unique_row_fraction"

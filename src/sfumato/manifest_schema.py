@@ -48,6 +48,7 @@ _TEXT_OR_NULL = or_null(TEXT)
 _WORD = {"type": "string", "pattern": "^[a-z0-9][a-z0-9.-]{0,59}$"}
 _NUMBER_OR_NULL = or_null(NUMBER)
 _COUNT_OR_NULL = or_null(COUNT)
+_LEVEL = {**COUNT, "maximum": 100}
 _SEED_OR_NULL = {"oneOf": [NOTHING, {**COUNT, "maximum": 2**32 - 1}]}
 
 _TEXTS = list_of(TEXT)
@@ -76,7 +77,7 @@ _RECODING = {
         _recoding("interval", {}, {"above": NUMBER, "upto": NUMBER}),
         _recoding("generalized", {"kind": _KIND}, {"domain": _TEXTS}),
         _recoding("typical", {"kind": _KIND}, {"domain": _TEXTS}),
-        _recoding("hierarchy", {"kind": _KIND, "labels": named(_TEXTS)}, {"levels": list_of(COUNT), "domain": _TEXTS}),
+        _recoding("hierarchy", {"kind": _KIND, "labels": named(_TEXTS)}, {"levels": list_of(_LEVEL), "domain": _TEXTS}),
     ]
 }
 
@@ -169,7 +170,7 @@ _UTILITY = record(
         **dict.fromkeys(("discernibility", "average_class_size", "classification", "target_information"), NUMBER),
         "least_possible_loss": _NUMBER_OR_NULL,
         "is_proven_optimal": TRUTH,
-        "levels": named({"oneOf": [COUNT, list_of(COUNT)]}),
+        "levels": named({"oneOf": [_LEVEL, list_of(_LEVEL)]}),
         "information_gain_bits": named(_NUMBER_OR_NULL),
         **dict.fromkeys(("performance", "performance_of_all_columns", "performance_loss_percent"), NUMBER),
         "performance_loss_interval": _NUMBERS,
@@ -416,7 +417,7 @@ def _mechanisms(levels: Mapping[str, Form]) -> Form:
         for name, forms in own.items()
     ]
     foreign = {**_WORD, "not": {"enum": [*own]}}
-    parameters = record({}, _PARAMETERS | levels)
+    parameters = record({}, {**_PARAMETERS, **levels})
     return {"oneOf": [*closed, record({"name": foreign, "parameters": parameters, "seed": _SEED_OR_NULL})]}
 
 
@@ -426,7 +427,7 @@ def schema() -> Form:
 
 
 def _mechanism_of_2(levels: Mapping[str, Form]) -> Form:
-    return record({"name": _WORD, "parameters": record({}, _PARAMETERS | levels), "seed": _COUNT_OR_NULL})
+    return record({"name": _WORD, "parameters": record({}, {**_PARAMETERS, **levels}), "seed": _COUNT_OR_NULL})
 
 
 @lru_cache(maxsize=8)

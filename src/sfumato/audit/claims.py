@@ -59,6 +59,8 @@ class ClaimedRecoding:
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     n_levels: int | None = 1
     """Levels of a hierarchy that the labels are from: no value has more labels; ``None`` where that is not stated."""
+    has_levels: bool = False
+    """Whether these levels are listed."""
 
 
 @dataclass(frozen=True)
@@ -518,7 +520,8 @@ def _recoding(entry: _Entry, strict: bool) -> ClaimedRecoding:
     listed = {label: labels.texts(label) for label in labels.data} if labels else {}
     levels = entry.counts("levels") if "levels" in entry.data else ()
     n_levels = max(len(levels), 1) if levels or strict else None
-    return ClaimedRecoding(name, column, rule, values, above, upto, Kind(kind), _domain(entry), listed, n_levels)
+    described = values, above, upto, Kind(kind), _domain(entry), listed, n_levels
+    return ClaimedRecoding(name, column, rule, *described, has_levels=bool(levels))
 
 
 def _promise(entry: _Entry) -> Promise:

@@ -95,6 +95,7 @@ def _each(names: str, form: Any) -> dict[str, Any]:
     return {f"{name}?": form for name in names.split()}
 
 
+_LEVEL = Limited({"type": "integer", "minimum": 0, "maximum": 100})
 _STEP = frozenset({"feature selection", "counts"})
 _REGION = frozenset({"baseline", "I", "II", "III", "IV"})
 _WHOLE_COLUMN = frozenset({"values", "as-is", "drop"})
@@ -112,7 +113,7 @@ _RECODINGS = Kinds(
         "interval": {"above?": "number", "upto?": "number"},
         "generalized": {"kind": "kind", "domain?": ["text"]},
         "typical": {"kind": "kind", "domain?": ["text"]},
-        "hierarchy": {"kind": "kind", "labels": Names(["text"]), "levels?": ["count"], "domain?": ["text"]},
+        "hierarchy": {"kind": "kind", "labels": Names(["text"]), "levels?": [_LEVEL], "domain?": ["text"]},
     },
     {},
 )
@@ -277,7 +278,7 @@ _EVIDENCE = {
         **_each("discernibility average_class_size classification target_information", "number"),
         "least_possible_loss?": "number?",
         "is_proven_optimal?": "truth",
-        "levels?": Names(("count", ["count"])),
+        "levels?": Names((_LEVEL, [_LEVEL])),
         "information_gain_bits?": Names("number?"),
         **_each("performance performance_of_all_columns performance_loss_percent", "number"),
         "performance_loss_interval?": ["number"],

@@ -45,6 +45,7 @@ from sfumato.audit.evidence import (
     check_shape,
     check_stated_risk,
     check_suppression,
+    check_texts,
     taken_on_trust,
 )
 from sfumato.audit.kinds import JUDGED, Around, NotToldError
@@ -63,7 +64,7 @@ from sfumato.audit.levels.registry import (
     needs_population,
 )
 from sfumato.audit.levels.tree_disclosure import check_disclosure
-from sfumato.audit.manifest_form import KNOWN_MECHANISMS
+from sfumato.audit.manifest_form import KNOWN_MECHANISMS, OWN_PARAMETERS
 from sfumato.audit.original.fidelity import check_description, check_fidelity
 from sfumato.audit.original.labels import check_labels
 from sfumato.audit.original.part_of_union import check_part
@@ -192,6 +193,7 @@ def audit_release(
     found.extend(check_counts(described, claims))
     found.extend(check_disclosure(Columns(described), claims))
     found.extend(check_figures(claims, manifest))
+    found.extend(check_texts(claims, manifest))
     found.extend(check_samples(claims))
     found.extend(check_suppression(claims))
     found.extend(check_person_suppression(claims, beside))
@@ -485,6 +487,8 @@ def _check_parameters(promise: Promise, claims: Claims) -> Iterator[Check]:
     kind = promise.guarantee.kind
     for name in _parameters(promise):
         promised = getattr(promise.guarantee, name, None)
+        if promised is not None and name not in claims.parameters and _is_left_out(name, claims):
+            yield Check(f"{kind}: parameter {name}", False, f"{kind}: the mechanism's {name} is not stated")
         if promised is None or name not in claims.parameters:
             continue
         used = claims.parameters[name]
@@ -499,13 +503,29 @@ def _check_parameters(promise: Promise, claims: Claims) -> Iterator[Check]:
         yield Check(f"{kind}: parameter {name}", passed, message, promised, used if is_number(used) else None)
 
 
-_ONLY_FOR_A_PROMISE = ("t", "beta", "delta", "alpha", "epsilon", "k_map", "delta_max", "max_unique_fraction")
+def _is_left_out(name: str, claims: Claims) -> bool:
+    """Whether a manifest lacks a setting that its mechanism states: a level that is promised would have any digits.
+
+    Shares of values in classes that are released as buckets have another level there.
+    """
+    has_name = f"{name}?" in OWN_PARAMETERS.get(claims.mechanism, {})
+    is_bucketed = claims.perturbation is not None and claims.perturbation.kind == BUCKETED
+    return claims.version >= NO_PLAIN_HASH and has_name and not (is_bucketed and name == "l")
+
+
+_ONLY_FOR_A_PROMISE = ("t", "beta", "delta", "alpha", "epsilon", "k_map", "delta_max", "max_unique_fraction", "l", "c")
 """Settings that a mechanism has only where it promises what they are the level of."""
+_PROMISES_NOTHING = {"l": 1}
+"""Levels that may be asked for and promise nothing."""
 
 
 def _asked_alone(claims: Claims) -> list[str]:
     """Levels among the mechanism's settings that are not promised: readers could take a setting for a promise."""
-    given = [name for name in _ONLY_FOR_A_PROMISE if claims.parameters.get(name) is not None]
+    given = [
+        name
+        for name in _ONLY_FOR_A_PROMISE
+        if claims.parameters.get(name) is not None and claims.parameters[name] != _PROMISES_NOTHING.get(name)
+    ]
     return [
         name for name in given if not any(_is_level_of(promise.guarantee, name, claims) for promise in claims.promises)
     ]
@@ -515,7 +535,7 @@ def _is_level_of(guarantee: Guarantee, name: str, claims: Claims) -> bool:
     """Whether a setting is the level of a promise; in buckets a largest share of α is a diversity of 1/α."""
     if isinstance(guarantee, BucketDiversity) and name == "alpha" and is_number(claims.parameters[name]):
         return bool(guarantee.l * claims.parameters[name] >= 1 - ROUNDING)
-    return hasattr(guarantee, name)
+    return getattr(guarantee, name, None) is not None
 
 
 def check_audited(promise: Promise, found: float) -> Check:

@@ -24,7 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError, SchemaError, on_one_line
+from sfumato.guarantees.forms import USUAL_DIGITS
 from sfumato.manifest import AnyTable, Manifest
+from sfumato.manifest_schema import SMALLEST, has_digits
 from sfumato.progress import Progress
 from sfumato.schema import Role, Schema
 from sfumato.table.binary import BinaryTable
@@ -453,6 +455,27 @@ class Mechanism(ABC):
         """Refuse values that the declarations of these parameters (of all, if none is named) do not allow."""
         for name in names or self.parameter_specs:
             declared_parameter(type(self), name).check(getattr(self, name))
+
+
+def check_digits(mechanism: object) -> None:
+    """Refuse numbers with more digits than a manifest may state: a promise is one that people can read.
+
+    Raises
+    ------
+    InvalidParameterError
+        Names the parameter and how many digits it may have.
+    """
+    for name, spec in getattr(mechanism, "parameter_specs", {}).items():
+        given, digits = getattr(mechanism, name, None), spec.digits or USUAL_DIGITS
+        if (
+            "digits" in (spec.stated or {"digits": digits})
+            and isinstance(given, float)
+            and not has_digits(given, digits)
+        ):
+            rounded = f"{given:.{digits}g}"
+            problem, hint = f"got {given!r}", f"write {rounded}" if abs(float(rounded)) >= SMALLEST else ""
+            allowed = f"0, or a number from {SMALLEST:g} on of at most {digits} significant digits"
+            raise InvalidParameterError(name, problem, allowed=allowed, hint=hint)
 
 
 @cache

@@ -16,7 +16,7 @@ from sfumato.audit.verify import AuditReport, audit_release, with_stated_levels
 from sfumato.errors import InvalidParameterError, OutputError, SchemaError
 from sfumato.guarantees import AboutPopulation
 from sfumato.manifest import AnyTable, Manifest, stated_labels, stated_versions, with_audited
-from sfumato.mechanisms.base import Mechanism, Release, check_takes_both_roles, name_of
+from sfumato.mechanisms.base import Mechanism, Release, check_digits, check_takes_both_roles, name_of
 from sfumato.mechanisms.registry import is_differentially_private, registered_mechanisms
 from sfumato.progress import Progress
 from sfumato.project.keys import ReleaseKey
@@ -108,6 +108,7 @@ def propose_release(
     """
     if not isinstance(table, Table | BinaryTable):
         raise _no_table("table", table)
+    check_digits(mechanism)
     check_counts_persons(table, mechanism)
     chosen = mechanism.for_table(table) if hasattr(mechanism, "for_table") else mechanism
     check_takes_both_roles(table.coded_part.schema, chosen)

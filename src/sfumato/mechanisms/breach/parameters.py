@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
@@ -97,7 +98,7 @@ def rule_by_name(rule: AcceptanceRule, given: float | AlphaName, judge: SubsetJu
     """
     if given != "distp":
         return rule
-    alpha = judge.breach_increase(())
+    alpha = math.floor(100 * judge.breach_increase(())) / 100  # a promise has few digits, and no less is asked for
     if alpha > 0 and not rule.allow_increase:
         problem = "got distp, and with all columns the attacker does worse than by mere guessing"
         hint = "name another attacker, take baseline, or set allow_increase"

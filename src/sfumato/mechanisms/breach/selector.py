@@ -465,7 +465,7 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         }
         recoder = self._recoder()
         if recoder is not None:
-            stated = recoder.parameters()  # numbers that were given as texts are numbers there
+            stated = vars(recoder)  # numbers that were given as texts are numbers there
             settings = {name: stated[name] for name in self.then_settings or () if name in stated}
             given |= {"k": int(self.k or USUAL_K), "then": recoder.mechanism_name, "then_settings": settings}
         left_out = {name for name in ("factors", "k", "then", "then_settings") if not given[name]} | {"n_workers"}

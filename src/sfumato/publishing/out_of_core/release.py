@@ -15,7 +15,7 @@ from sfumato.audit.out_of_core import BlockReader
 from sfumato.audit.reading.columns import Declared
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import Manifest, stating_unique_rows
-from sfumato.mechanisms.base import Needs, check_takes_both_roles, name_of, needs_of
+from sfumato.mechanisms.base import Needs, check_digits, check_takes_both_roles, name_of, needs_of
 from sfumato.mechanisms.registry import registered_mechanisms
 from sfumato.progress import Progress, in_rows
 from sfumato.publishing.manifest_file import manifest_path_for
@@ -84,6 +84,7 @@ def propose(
     """
     where = OUT_OF_CORE if isinstance(original, LargeTable) else ON_A_CLUSTER
     way = check_able(mechanism, where)
+    check_digits(mechanism)
     check_takes_both_roles(original.schema, mechanism)
     check_near_keys(original.outline)
     n_persons = n_repeating_persons(original, memory.n_bytes)
