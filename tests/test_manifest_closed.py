@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +136,8 @@ def values_of(form, found):
         return len(form), [word for word in sorted(form) if word != found][:8]
     if isinstance(form, Limited):
         return values_of_limited(form.form, found)
+    if not isinstance(form, str):
+        return 1, []  # a record, of which every entry is tried by itself
     if form.endswith("?"):
         n, others = values_of(form.removesuffix("?"), found)
         return n + 1, others + ([None] if found is not None else [])
@@ -143,7 +146,8 @@ def values_of(form, found):
     if form == "truth":
         return 2, [not found]
     if form == "release":
-        return 10**6, ["9.9.9", "9.9"]
+        own = [int(n) for n in found.split(".")]  # of versions up to the audit's own there are few
+        return own[0] * 10**4 + own[1] * 100 + own[-1] + 1, ["9.9.9", "9.9", "0.0.7"]
     if form in ("number", "count", "crowd", "share", "proper share", "above 0", "above 1"):
         near = found if isinstance(found, int | float) and not isinstance(found, bool) else 1
         coarse = float(f"{near * 1.07 + 0.01:.3g}")
@@ -161,8 +165,8 @@ def values_of_limited(form, found):
     near = found if isinstance(found, int | float) else least
     if form["type"] == "integer" and "digits" not in form:
         return most - least + 1, [near + 1, max(near - 1, least), least, most - 1]
-    powers = math.log10(max(abs(most), 1)) + 6  # down to a millionth, which is the smallest setting
-    return 9000 * powers, [near + 1, float(f"{near * 1.07 + 0.01:.3g}"), 0.5, float(f"{most / 2:.2g}")]
+    powers = math.log10(max(abs(most), 1)) + (6 if form["type"] == "number" else 0)  # from a millionth on
+    return 900 * powers, [near + 1, float(f"{near * 1.07 + 0.01:.3g}"), 0.5, float(f"{most / 2:.2g}")]
 
 
 def is_set_apart(place):
@@ -180,6 +184,7 @@ def free_bits(one):
         n, others = values_of(form, found)
         if any(one.accepts(place, value) for value in others if value != found):
             is_figure = place[0] == "evidence" or (place[0] == "recodings" and "levels" in place)
+            n = 2 if place == ("mechanism", "seed") else n  # null, or the random_state among the settings
             (named if is_figure else free)[".".join(map(str, place))] = math.log2(max(n, 2))
     return free, named
 
@@ -204,11 +209,9 @@ def test_what_an_accepted_manifest_can_carry_is_counted(audited, setting, capsys
     free, named = free_bits(one)
     total = sum(free.values())
     with capsys.disabled():
-        print(
-            f"\n{setting}: {total:.0f} bits, and {sum(named.values()):.0f} in {len(named)} figures named by the audit"
-        )
-        for place, bits in sorted(free.items(), key=lambda item: -item[1]):
-            print(f"    {bits:5.1f}  {place}")
+        lines = [f"{setting}: {total:.0f} bits; {sum(named.values()):.0f} more in {len(named)} figures that it names"]
+        lines += [f"    {bits:5.1f}  {place}" for place, bits in sorted(free.items(), key=lambda item: -item[1])]
+        sys.stdout.write("\n" + "\n".join(lines) + "\n")
 
     assert total <= MOST_BITS
     assert not named or any("no check recomputes" in said for said in one.honest)
@@ -284,5 +287,5 @@ def test_a_project_whose_releases_commit_accepts_none_without_a_commitment(proje
 
 def test_a_setting_of_many_digits_is_refused_before_anything_is_done(flags):
     """Its promise would carry them into the manifest."""
-    with pytest.raises(InvalidParameterError, match=r"t must be .* 4 significant digits, got 0.333.*write 0.3333"):
+    with pytest.raises(InvalidParameterError, match=r"t must be .* 3 significant digits, got 0.333.*write 0.333"):
         sfumato.release(flags, Mondrian(k=5, t=1 / 3))

@@ -230,15 +230,14 @@ _NUMBERED = re.compile(VERSION["pattern"].removesuffix("$"))
 
 
 def stated_versions(format: str = "", *further: str) -> dict[str, str]:
-    """Versions that a manifest states: of Python, of this package, and of what makes the bytes of a file's format.
+    """Versions that a manifest states: of this package, and of what makes the bytes of a file's format.
 
     Their first numbers only, since a version may hold any text.
     """
     writers = ("zlib",) if format.endswith(".gz") else _WRITERS.get(format, ())
     every = tool_versions() | {name: version(name) for name in further}
     found = {name: _NUMBERED.match(every[name]) for name in ("sfumato", *writers, *further)}
-    python = ".".join(platform.python_version_tuple()[:2])
-    return {"python": python} | {name: numbers[0] for name, numbers in found.items() if numbers is not None}
+    return {name: numbers[0] for name, numbers in found.items() if numbers is not None}
 
 
 _OF_RELEASED_CELLS = frozenset({"global_certainty_penalty"})
@@ -250,7 +249,7 @@ _COUNTED_AGAIN = frozenset(
     }
 )
 """Whole numbers that an audit counts again, and that are exact whatever their size."""
-_LARGE = 10**6
+_LARGE, _ROUNDING_ERROR = 10**6, 1e-9
 
 
 def in_three_digits(figures: Any, exact: frozenset[str] = _OF_RELEASED_CELLS) -> Any:
@@ -271,7 +270,9 @@ def in_three_digits(figures: Any, exact: frozenset[str] = _OF_RELEASED_CELLS) ->
         return [in_three_digits(figure) for figure in figures]
     if isinstance(figures, int) and abs(figures) >= _LARGE:
         return int(float(f"{figures:.3g}"))
-    return float(f"{figures:.3g}") if isinstance(figures, float) else figures
+    if not isinstance(figures, float):
+        return figures
+    return float(f"{figures:.3g}") if abs(figures) >= _ROUNDING_ERROR else 0.0
 
 
 def with_audited(

@@ -291,10 +291,8 @@ _PERTURBATION_OF_2 = {"oneOf": [{"type": "null"}, _FLIPPED, _SYNTHETIC, record(_
 _BUCKETED = record(_MOVED, {"max_copied_fraction": NUMBER})
 _PERTURBATION = {"oneOf": [{"type": "null"}, _FLIPPED, _SYNTHETIC, _BUCKETED]}
 _VERSION_OF_2 = {"type": "string", "pattern": "^[0-9A-Za-z.+!_-]{1,40}$"}
-_PYTHON = {"type": "string", "pattern": "^3\\.[1-9][0-9]?$"}
 VERSION = {"type": "string", "pattern": "^(0|[1-9][0-9]?)(\\.(0|[1-9][0-9]?)){1,2}$"}
 _PACKAGES = ("sfumato", "zlib", "pyarrow", "xlsxwriter", "opendp", "pyreadstat")
-_STATED = {"python": _PYTHON, **dict.fromkeys(_PACKAGES, VERSION)}
 _PACKAGES_OF_2 = (
     *("python", "zlib", "sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "xlsxwriter", "duckdb", "narwhals"),
     *("opendp", "pyreadstat"),
@@ -366,7 +364,9 @@ def _entries(version: int) -> Form:
                 "suppressed_rows": COUNT,
                 "guarantees": {},  # see _schema_with: of every guarantee that is known
                 "evidence": _EVIDENCE if is_keyed else _EVIDENCE_OF_2,
-                "versions": record({}, _STATED if is_keyed else dict.fromkeys(_PACKAGES_OF_2, _VERSION_OF_2)),
+                "versions": record(
+                    {}, dict.fromkeys(_PACKAGES, VERSION) if is_keyed else dict.fromkeys(_PACKAGES_OF_2, _VERSION_OF_2)
+                ),
                 "perturbation": _PERTURBATION if is_keyed else _PERTURBATION_OF_2,
                 "digest": _HASH,
             }

@@ -387,8 +387,9 @@ def check_figures(claims: Claims, manifest: Mapping[str, Any]) -> Iterator[Check
         [v for key, v in part.items() if key != _PENALTY and (isinstance(v, float) or key not in exact.get(name, ()))]
         for name, part in manifest["evidence"].items()
     ]
-    figures = list(_figures([parts, levels], is_closed))
-    n_fine = sum(float(f"{figure:.2e}") != figure or (is_closed and not _is_likely(figure)) for figure in figures)
+    stated = list(_figures(parts, is_closed))
+    n_fine = sum(float(f"{figure:.2e}") != figure for figure in [*stated, *_figures(levels, is_closed)])
+    n_fine += sum(not _is_likely(figure) for figure in stated) if is_closed else 0
     said = f"{n_fine:,} figures of the manifest have more" if n_fine else "figures of the manifest have no more"
     yield Check("figures", not n_fine, f"{said} than three significant digits")
 

@@ -219,7 +219,7 @@ OWN_PARAMETERS: Mapping[str, Mapping[str, Any]] = {
 
 
 def _number(least: float, most: float) -> Limited:
-    return Limited({"type": "number", "minimum": least, "maximum": most, "digits": 4})
+    return Limited({"type": "number", "minimum": least, "maximum": most, "digits": 3})
 
 
 def _count(least: int, most: int) -> Limited:
@@ -350,7 +350,6 @@ _LABELS = {"label?": "text", "value_labels?": [{"value": ("number", "text"), "la
 _COLUMN = {**_COLUMN_OF_2, "role": "role", "unit?": "text", **_LABELS}
 _PACKAGES_OF_2 = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp pyreadstat"
 _PACKAGES = "sfumato zlib pyarrow xlsxwriter opendp pyreadstat"
-_VERSIONS = {"python?": Limited({"type": "string", "pattern": r"3\.[1-9][0-9]?"}), **_each(_PACKAGES, "release")}
 
 
 _DISCLOSURE = {
@@ -431,7 +430,7 @@ def _form(version: int) -> dict[str, Any]:
         "suppressed_rows": "count",
         "guarantees": [_GUARANTEES],
         "evidence": evidence,
-        "versions": _VERSIONS if is_keyed else _each(_PACKAGES_OF_2, "release of version 2"),
+        "versions": _each(_PACKAGES, "release") if is_keyed else _each(_PACKAGES_OF_2, "release of version 2"),
         "perturbation": _PERTURBATION if is_keyed else _PERTURBATION_OF_2,
         "digest": "hash",
     }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +66,7 @@ from sfumato.audit.levels.registry import (
     needs_population,
 )
 from sfumato.audit.levels.tree_disclosure import check_disclosure
-from sfumato.audit.manifest_form import KNOWN_MECHANISMS, OWN_PARAMETERS
+from sfumato.audit.manifest_form import KNOWN_MECHANISMS, OWN_PARAMETERS, RELEASE_NUMBER
 from sfumato.audit.original.fidelity import check_description, check_fidelity
 from sfumato.audit.original.labels import check_labels
 from sfumato.audit.original.part_of_union import check_part
@@ -259,7 +261,10 @@ def open_questions(claims: Claims, original: Columns | None, check_roles: Declar
         open_to = "its keys and bytes, plain hash" if claims.version == 1 else "settings and versions, a plain hash"
         said = f"the manifest is of version {claims.version}: {open_to} and order of rows are not accounted for"
         yield Unchecked("format", said, "release again with this version")
-    elif claims.mechanism not in KNOWN_MECHANISMS:
+    elif not _is_known_version(claims.versions.get("sfumato", "0.0")):
+        said = "what a later version of sfumato than this one states"
+        yield Unchecked("format", said, "audit it with that version")
+    if claims.version >= NO_PLAIN_HASH and claims.mechanism not in KNOWN_MECHANISMS:
         said = "settings of the mechanism, which another package has: the audit does not know what these may be"
         yield Unchecked("mechanism", said)
     if (kept := kept_as_read(claims)) is not None:
@@ -279,6 +284,16 @@ def open_questions(claims: Claims, original: Columns | None, check_roles: Declar
     if stated:
         said = f"whether texts of {listed(stated)} were read in their own format, which the manifest alone says"
         yield Unchecked("formats", said, "give the format of these columns")
+
+
+def _is_known_version(stated: str) -> bool:
+    """Whether a manifest is by this version of the package or an earlier one."""
+    own = re.match(RELEASE_NUMBER, version("sfumato"))
+    return own is None or _numbers(stated) <= _numbers(own[0])
+
+
+def _numbers(stated: str) -> tuple[int, ...]:
+    return tuple(map(int, stated.split(".")))
 
 
 def _undeclared(claims: Claims, declared: frozenset[str]) -> Iterator[Unchecked]:
@@ -515,17 +530,11 @@ def _is_left_out(name: str, claims: Claims) -> bool:
 
 _ONLY_FOR_A_PROMISE = ("t", "beta", "delta", "alpha", "epsilon", "k_map", "delta_max", "max_unique_fraction", "l", "c")
 """Settings that a mechanism has only where it promises what they are the level of."""
-_PROMISES_NOTHING = {"l": 1}
-"""Levels that may be asked for and promise nothing."""
 
 
 def _asked_alone(claims: Claims) -> list[str]:
     """Levels among the mechanism's settings that are not promised: readers could take a setting for a promise."""
-    given = [
-        name
-        for name in _ONLY_FOR_A_PROMISE
-        if claims.parameters.get(name) is not None and claims.parameters[name] != _PROMISES_NOTHING.get(name)
-    ]
+    given = [name for name in _ONLY_FOR_A_PROMISE if claims.parameters.get(name) is not None]
     return [
         name for name in given if not any(_is_level_of(promise.guarantee, name, claims) for promise in claims.promises)
     ]

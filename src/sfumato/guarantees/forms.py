@@ -19,8 +19,8 @@ COUNT: Form = {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}
 NOTHING: Form = {"type": "null"}
 COLUMNS: Form = {"type": "string", "names": "columns"}
 """A text that names a column of the original, or several between commas; JSON Schema does not know ``names``."""
-USUAL_DIGITS = 4
-"""Most significant digits of a number with decimals among the settings of a mechanism."""
+USUAL_DIGITS = 3
+"""Most significant digits of a number among the settings of a mechanism, if that is no whole level of a guarantee."""
 
 
 def list_of(each: Form) -> Form:

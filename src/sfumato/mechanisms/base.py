@@ -46,6 +46,9 @@ Cells = Literal["ranges", "values", "draws"]
 MOST_COPIES = 0.3
 """Largest share of drawn rows that may equal an original row which is the only one of its kind, if nobody says."""
 
+SEEDS = 2**32
+"""Seeds that a manifest states are below it."""
+
 _ROWS_A_SECOND = 5_000
 _MOST_SECONDS = 10
 
@@ -233,7 +236,7 @@ class ParameterSpec:
     allowed : str
         What a refusal says the value must be; by default it is made of type and limits.
     digits : int or None
-        Most significant digits of a number; ``None``: four for one with decimals, any for a whole number.
+        Most significant digits of a number; ``None``: three, and any for a whole level of a guarantee.
     stated : mapping or None
         Form in which a manifest states it, as JSON Schema, where that is not the value itself.
     is_stated : bool

@@ -7,17 +7,20 @@ the audit. ``python -m sfumato.mechanisms.stated_parameters`` writes it, and a t
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import sfumato
+from sfumato.guarantees import GUARANTEES
 from sfumato.guarantees.forms import COLUMNS, NOTHING, TRUTH, USUAL_DIGITS, Form, record, word
-from sfumato.mechanisms.base import Parameter
+from sfumato.mechanisms.base import SEEDS, Parameter
 from sfumato.mechanisms.registry import mechanism_info, own_mechanism_names
 
 PARAMETERS_FILE = "parameters.json"
-_LARGEST_WHOLE, _LARGEST = 10**6, 10.0**9
+_LARGEST_WHOLE, _LARGEST = 10**6, 10.0**6
+_LEVELS = frozenset(guarantee.level.name for guarantee in GUARANTEES.values())
 _MAKES_NO_RELEASE = "auto"
 """Its manifests name the mechanism that it chose."""
 
@@ -57,15 +60,16 @@ def _form_of_value(own: Parameter) -> Form:
         "minimum": own.at_least,
         "exclusiveMinimum": own.above,
         "maximum": own.at_most,
-        "exclusiveMaximum": own.below if own.below is not None and own.below < _LARGEST * 10 else None,
+        "exclusiveMaximum": None if own.below == math.inf else own.below,
     }
     form = {name: limit for name, limit in limits.items() if limit is not None}
     if not {"minimum", "exclusiveMinimum"} & set(form):
         form["minimum"] = 0
     if not {"maximum", "exclusiveMaximum"} & set(form):
         form["maximum"] = _LARGEST_WHOLE if is_whole else _LARGEST
-    digits = own.digits if own.digits is not None or is_whole else USUAL_DIGITS
-    return {"type": "integer" if is_whole else "number", **form, **({"digits": digits} if digits else {})}
+    is_exact = is_whole and (own.name in _LEVELS or own.below == SEEDS)
+    digits = {} if is_exact else {"digits": own.digits or USUAL_DIGITS}
+    return {"type": "integer" if is_whole else "number", **form, **digits}
 
 
 def _settings_of(recoders: Mapping[str, Mapping[str, Form]]) -> Form:

@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees.estimated import BREACH_ATTACKERS
 from sfumato.guarantees.forms import list_of, number, record, word
-from sfumato.mechanisms.base import ParameterSpec
+from sfumato.mechanisms.base import SEEDS, ParameterSpec
 from sfumato.mechanisms.breach.factors import FURTHER_FACTORS
 from sfumato.mechanisms.breach.search import AcceptanceRule
 from sfumato.mechanisms.breach.subset_evaluation import RankedList, SubsetJudge
@@ -34,7 +34,7 @@ LEARNER = ParameterSpec(
 ATTACKER_BY_NAME = {"type": "string", "pattern": "^[a-z0-9+-]{1,120}$"}
 """Form of the names of attackers, which a promise holds in the same words."""
 N_WORKERS = ParameterSpec("processes to train in; default: all cores for a large table", is_stated=False)
-SEED_OF_FOLDS = ParameterSpec("seed of the folds", at_least=0, below=2**32)
+SEED_OF_FOLDS = ParameterSpec("seed of the folds", at_least=0, below=SEEDS)
 
 BREACH_PARAMETERS: Mapping[str, ParameterSpec] = {
     "max_breach_increase": ParameterSpec(

@@ -166,7 +166,7 @@ class LocalRecoder(HierarchyRecoder):
         "hierarchies": SEARCH_PARAMETERS["hierarchies"],
         "min_released_fraction": ParameterSpec("share of the rows that a round releases", above=0, at_most=1),
         "max_values_checked": ParameterSpec(
-            "values to check; then the best found so far is taken", at_least=1, at_most=10**15, digits=4
+            "values to check; then the best found so far is taken", at_least=1, at_most=10**12
         ),
     }
 
