@@ -595,8 +595,9 @@ def in_order(data: Any, form: Form | None = None) -> Any:
         return data if chosen is None else in_order(data, chosen)
     if isinstance(data, Mapping):
         known = form.get("properties")
-        if known is None:
-            return {key: in_order(data[key], form["additionalProperties"]) for key in sorted(data)}
+        if known is None:  # names of the data; what is no mapping by its form is refused elsewhere
+            each = form.get("additionalProperties")
+            return data if each is None else {key: in_order(data[key], each) for key in sorted(data)}
         strangers = [key for key in data if key not in known]
         ordered = {key: in_order(data[key], known[key]) for key in known if key in data}
         return ordered | {key: data[key] for key in strangers}

@@ -53,9 +53,9 @@ BREACH_PARAMETERS: Mapping[str, ParameterSpec] = {
     "test": ParameterSpec("t-test for a loss of performance"),
     "max_performance_loss": ParameterSpec("largest loss of performance in percent; 100: only the test"),
     "n_random_orders": ParameterSpec(
-        "random orders of the columns, to see if they lead to the same choice", at_least=0
+        "random orders of the columns, to see if they lead to the same choice", at_least=0, at_most=9_999
     ),
-    "n_folds": ParameterSpec("folds of the cross-validation"),
+    "n_folds": ParameterSpec("folds of the cross-validation", at_most=999),
     "random_state": SEED_OF_FOLDS,
     "sensitive": ParameterSpec("which sensitive column, or the target's name"),
     "n_workers": N_WORKERS,

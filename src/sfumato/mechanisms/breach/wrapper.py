@@ -107,9 +107,13 @@ class BestFirstWrapper(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "learner": LEARNER,
         "direction": ParameterSpec("add columns to none, or drop them from all"),
-        "n_stale": ParameterSpec("expansions in a row without a better set after which the search ends", at_least=1),
-        "n_folds": ParameterSpec("folds of the search"),
-        "n_repeats": ParameterSpec("cross-validations of a set at most, until its error is known", at_least=1),
+        "n_stale": ParameterSpec(
+            "expansions in a row without a better set after which the search ends", at_least=1, at_most=99
+        ),
+        "n_folds": ParameterSpec("folds of the search", at_most=999),
+        "n_repeats": ParameterSpec(
+            "cross-validations of a set at most, until its error is known", at_least=1, at_most=99
+        ),
         "metric": ParameterSpec("performance of recipient and attacker"),
         "attacker": ParameterSpec(
             "whose gain is stated: as for learner; A+B: the stronger of both; strongest", stated=ATTACKER_BY_NAME

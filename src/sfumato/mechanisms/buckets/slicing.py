@@ -251,7 +251,7 @@ class Slicer(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstre
         "l": ParameterSpec("a sensitive value is at most 1/l probable", at_least=2),
         "sensitive": ParameterSpec("column of l (default: the one with the role sensitive)"),
         "n_slices": ParameterSpec(
-            "slices apart from that of the sensitive column (default: of two columns)", at_most=999
+            "slices apart from that of the sensitive column (default: of two columns)", at_most=99
         ),
         "n_beside_sensitive": ParameterSpec("quasi-identifiers that share the sensitive column's slice", at_most=99),
         "random_state": ParameterSpec("public seed of the order within buckets", at_least=0, below=SEEDS),
