@@ -169,7 +169,8 @@ def values_of_limited(form, found):
     if form["type"] == "integer" and "digits" not in form:
         return most - least + 1, [near + 1, max(near - 1, least), least, most - 1]
     powers = math.log10(max(abs(most), 1)) + (6 if form["type"] == "number" else 0)  # from a millionth on
-    return 900 * powers, [near + 1, float(f"{near * 1.07 + 0.01:.3g}"), 0.5, float(f"{most / 2:.2g}")]
+    n = 900 * powers if form["type"] == "number" else min(900 * powers, most - least + 1)
+    return n, [near + 1, float(f"{near * 1.07 + 0.01:.3g}"), 0.5, float(f"{most / 2:.2g}")]
 
 
 def is_set_apart(place):
@@ -196,7 +197,7 @@ def free_bits(one):
 
 
 def joint_changes(manifest):
-    """Changes of entries that must agree: a seed that is stated twice, and a promise with its setting and sentence."""
+    """Change entries that must agree: a seed that is stated twice, and a promise with its setting and sentence."""
     settings = manifest["mechanism"]["parameters"]
     if manifest["mechanism"]["seed"] is not None:
         changed = copy.deepcopy(manifest)

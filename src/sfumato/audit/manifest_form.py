@@ -613,7 +613,8 @@ def _words(form: Any) -> str:
     if isinstance(form, list):
         return "a list"
     if isinstance(form, Limited):
-        return f"a {form.form['type']} in the range and with the digits that the mechanism declares"
+        what = "a text" if form.form["type"] == "string" else "a number"
+        return f"{what} in the range and with the digits that the mechanism declares"
     return "of a kind that is known" if isinstance(form, Kinds) else "a mapping of names to entries"
 
 

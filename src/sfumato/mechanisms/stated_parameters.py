@@ -36,7 +36,11 @@ def stated_parameters() -> dict[str, dict[str, Form]]:
 
 
 def _of(name: str) -> dict[str, Form]:
-    return {own.name: _form(own) for own in mechanism_info(name).parameters if own.is_stated}
+    info = mechanism_info(name)
+    forms = {own.name: _form(own) for own in info.parameters if own.is_stated}
+    if info.build.takes_population:  # whoever promises k-map alone asks for a k of 1
+        forms["k"] = {**forms["k"], "minimum": 1}
+    return forms
 
 
 def _form(own: Parameter) -> Form:
