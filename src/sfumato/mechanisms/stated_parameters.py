@@ -80,10 +80,10 @@ def _settings_of(recoders: Mapping[str, Mapping[str, Form]]) -> Form:
     """Form of the settings of a mechanism among several: a word may be one that any of these knows."""
     merged: dict[str, Form] = {}
     for own in recoders.values():
-        for name, form in own.items():
+        for name, form in ((name, form) for name, form in own.items() if name != "k"):
             earlier = merged.get(name, form)
             merged[name] = form if earlier == form else _either(earlier, form)
-    return record({}, {name: form for name, form in merged.items() if name != "k"})
+    return record({}, merged)
 
 
 def _either(one: Form, other: Form) -> Form:
