@@ -63,7 +63,7 @@ class AsItIs:
         promised = [KAnonymity(2, ("region",))]
         return Release(
             kept,
-            draft_manifest(table, kept, mechanism="as-it-is", parameters={"k": 2}, guarantees=promised, evidence={}),
+            draft_manifest(table, kept, mechanism="mdav", parameters={"k": 2}, guarantees=promised, evidence={}),
         )
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import platform
+import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -15,7 +16,7 @@ from typing import Any
 from sfumato.counting.unique_rows import n_unique_rows
 from sfumato.errors import ManifestError, ManifestRefusedError
 from sfumato.guarantees import GUARANTEES, DifferentialPrivacy, Guarantee, guarantee_from_dict
-from sfumato.manifest_schema import STRICT_VERSIONS, VERSIONS, in_order, problems_in
+from sfumato.manifest_schema import STRICT_VERSIONS, VERSION, VERSIONS, in_order, problems_in
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
@@ -218,17 +219,41 @@ def manifest_digest(data: Mapping[str, Any]) -> str:
 
 
 def tool_versions() -> dict[str, str]:
-    """Versions of what a release depends on, for the manifest."""
+    """Versions of what results depend on."""
     packages = ("sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "xlsxwriter", "duckdb", "narwhals")
     own = {"python": platform.python_version(), "zlib": zlib.ZLIB_RUNTIME_VERSION}
     return own | {name: version(name) for name in packages}
 
 
+_WRITERS = {"parquet": ("pyarrow",), "excel": ("xlsxwriter", "zlib")}
+_NUMBERED = re.compile(VERSION["pattern"].removesuffix("$"))
+
+
+def stated_versions(format: str = "", *further: str) -> dict[str, str]:
+    """Versions that a manifest states: of this package, and of what makes the bytes of a file's format.
+
+    Their first numbers only, since a version may hold any text.
+    """
+    writers = ("zlib",) if format.endswith(".gz") else _WRITERS.get(format, ())
+    every = tool_versions() | {name: version(name) for name in further}
+    found = {name: _NUMBERED.match(every[name]) for name in ("sfumato", *writers, *further)}
+    return {name: numbers[0] for name, numbers in found.items() if numbers is not None}
+
+
 _OF_RELEASED_CELLS = frozenset({"global_certainty_penalty"})
+_COUNTED_AGAIN = frozenset(
+    {
+        *("containment_level", "anonymity_level", "least_different_sensitive_values", "smallest_bucket", "of_rows"),
+        *("estimated_on_rows", "grown_on_rows", "n_features_released", "n_columns_released", "n_classes_of_cells"),
+        *("n_groups", "n_buckets", "n_slices"),
+    }
+)
+"""Whole numbers that an audit counts again, and that are exact whatever their size."""
+_LARGE, _ROUNDING_ERROR = 10**6, 1e-9
 
 
-def in_three_digits(figures: Any) -> Any:
-    """Round every number with decimals, in data as a manifest holds them, to three significant digits.
+def in_three_digits(figures: Any, exact: frozenset[str] = _OF_RELEASED_CELLS) -> Any:
+    """Round every number with decimals, and large whole ones, to three significant digits, in data of a manifest.
 
     Figures computed from the original's rows tell about rows and columns that are not released: written to the last
     digit, an information gain leaves only a few tables possible. The certainty penalty of ranges and sets stays exact:
@@ -240,12 +265,14 @@ def in_three_digits(figures: Any) -> Any:
     {'gain': [0.123, 7], 'rows': 123456}
     """
     if isinstance(figures, Mapping):
-        return {
-            name: figure if name in _OF_RELEASED_CELLS else in_three_digits(figure) for name, figure in figures.items()
-        }
+        return {name: figure if name in exact else in_three_digits(figure) for name, figure in figures.items()}
     if isinstance(figures, list | tuple):
         return [in_three_digits(figure) for figure in figures]
-    return float(f"{figures:.3g}") if isinstance(figures, float) else figures
+    if isinstance(figures, int) and abs(figures) >= _LARGE:
+        return int(float(f"{figures:.3g}"))
+    if not isinstance(figures, float):
+        return figures
+    return float(f"{figures:.3g}") if abs(figures) >= _ROUNDING_ERROR else 0.0
 
 
 def with_audited(
@@ -304,9 +331,14 @@ def draft_manifest(
         recodings=recoded,
         suppressed_rows=suppressed_rows,
         guarantees=tuple(g.to_dict() | {"statement": g.describe(), "audited": None} for g in guarantees),
-        evidence=in_three_digits(_with_unique_rows(evidence, _without_pseudonyms(released, original))),
-        versions=tool_versions(),
+        evidence=_rounded(_with_unique_rows(evidence, _without_pseudonyms(released, original))),
+        versions=stated_versions(),
     )
+
+
+def _rounded(evidence: Mapping[str, Any]) -> dict[str, Any]:
+    exact = {"utility": _OF_RELEASED_CELLS | _COUNTED_AGAIN, "risk": _COUNTED_AGAIN}
+    return {name: in_three_digits(part, exact.get(name, frozenset())) for name, part in evidence.items()}
 
 
 UNIQUE_ROWS = "unique_row_fraction"
@@ -365,7 +397,7 @@ def synthetic_manifest(
         recodings=tuple(recodings),
         guarantees=(promise.to_dict() | {"statement": promise.describe(), "audited": None},),
         evidence=evidence,
-        versions=tool_versions() | {"opendp": version("opendp")},
+        versions=stated_versions("", "opendp"),
         perturbation=perturbation,
     )
 

@@ -18,6 +18,7 @@ from typing import Any
 from sfumato.guarantees import GUARANTEES, Guarantee
 from sfumato.guarantees.forms import (
     COUNT,
+    NOTHING,
     NUMBER,
     TEXT,
     TRUTH,
@@ -26,6 +27,7 @@ from sfumato.guarantees.forms import (
     form_of_guarantee,
     list_of,
     named,
+    number,
     or_null,
     record,
     word,
@@ -37,12 +39,17 @@ VERSIONS = (1, 2, 3)
 STRICT_VERSIONS = (2, 3)
 """Versions without unknown keys, in one canonical form."""
 
+SMALLEST = 1e-6
+"""Numbers among the settings of a mechanism are 0 or at least so far from it."""
+
 _HASH = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _HASH_OR_NULL = or_null(_HASH)
 _TEXT_OR_NULL = or_null(TEXT)
 _WORD = {"type": "string", "pattern": "^[a-z0-9][a-z0-9.-]{0,59}$"}
 _NUMBER_OR_NULL = or_null(NUMBER)
 _COUNT_OR_NULL = or_null(COUNT)
+_LEVEL = {**COUNT, "maximum": 100}
+_SEED_OR_NULL = {"oneOf": [NOTHING, {**COUNT, "maximum": 2**32 - 1}]}
 
 _TEXTS = list_of(TEXT)
 _NUMBERS = list_of(NUMBER)
@@ -77,7 +84,7 @@ _RECODING = {
         _recoding("interval", {}, {"above": NUMBER, "upto": NUMBER}),
         _recoding("generalized", {"kind": _KIND}, {"domain": _TEXTS}),
         _recoding("typical", {"kind": _KIND}, {"domain": _TEXTS}),
-        _recoding("hierarchy", {"kind": _KIND, "labels": named(_TEXTS)}, {"levels": list_of(COUNT), "domain": _TEXTS}),
+        _recoding("hierarchy", {"kind": _KIND, "labels": named(_TEXTS)}, {"levels": list_of(_LEVEL), "domain": _TEXTS}),
     ]
 }
 
@@ -93,8 +100,14 @@ _RULE_OF_A_PLAN = {
     ]
 }
 _PLAN = record(
-    {"bands": COUNT, "missing_features": TRUTH, "unlisted": TEXT, "columns": named(_RULE_OF_A_PLAN)},
+    {
+        "bands": {**COUNT, "maximum": 1000},
+        "missing_features": TRUTH,
+        "unlisted": TEXT,
+        "columns": named(_RULE_OF_A_PLAN),
+    },
 )
+PLAN_OR_NOTHING = {"oneOf": [NOTHING, _PLAN]}
 _AGREED = record(
     {},
     {
@@ -164,7 +177,7 @@ _UTILITY = record(
         **dict.fromkeys(("discernibility", "average_class_size", "classification", "target_information"), NUMBER),
         "least_possible_loss": _NUMBER_OR_NULL,
         "is_proven_optimal": TRUTH,
-        "levels": named({"oneOf": [COUNT, list_of(COUNT)]}),
+        "levels": named({"oneOf": [_LEVEL, list_of(_LEVEL)]}),
         "information_gain_bits": named(_NUMBER_OR_NULL),
         **dict.fromkeys(("performance", "performance_of_all_columns", "performance_loss_percent"), NUMBER),
         "performance_loss_interval": _NUMBERS,
@@ -284,8 +297,10 @@ _MOVED = {"kind": exactly("bucketed"), "bucket": TEXT, "slices": list_of(_TEXTS)
 _PERTURBATION_OF_2 = {"oneOf": [{"type": "null"}, _FLIPPED, _SYNTHETIC, record(_MOVED)]}
 _BUCKETED = record(_MOVED, {"max_copied_fraction": NUMBER})
 _PERTURBATION = {"oneOf": [{"type": "null"}, _FLIPPED, _SYNTHETIC, _BUCKETED]}
-_VERSION = {"type": "string", "pattern": "^[0-9A-Za-z.+!_-]{1,40}$"}
-_PACKAGES = (
+_VERSION_OF_2 = {"type": "string", "pattern": "^[0-9A-Za-z.+!_-]{1,40}$"}
+VERSION = {"type": "string", "pattern": "^(0|[1-9][0-9]?)(\\.(0|[1-9][0-9]?)){1,2}$"}
+_PACKAGES = ("sfumato", "zlib", "pyarrow", "xlsxwriter", "opendp", "pyreadstat")
+_PACKAGES_OF_2 = (
     *("python", "zlib", "sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "xlsxwriter", "duckdb", "narwhals"),
     *("opendp", "pyreadstat"),
 )
@@ -356,7 +371,9 @@ def _entries(version: int) -> Form:
                 "suppressed_rows": COUNT,
                 "guarantees": {},  # see _schema_with: of every guarantee that is known
                 "evidence": _EVIDENCE if is_keyed else _EVIDENCE_OF_2,
-                "versions": record({}, dict.fromkeys(_PACKAGES, _VERSION)),
+                "versions": record(
+                    {}, dict.fromkeys(_PACKAGES, VERSION) if is_keyed else dict.fromkeys(_PACKAGES_OF_2, _VERSION_OF_2)
+                ),
                 "perturbation": _PERTURBATION if is_keyed else _PERTURBATION_OF_2,
                 "digest": _HASH,
             }
@@ -364,16 +381,67 @@ def _entries(version: int) -> Form:
     }
 
 
+PARAMETERS: Mapping[str, Mapping[str, Form]] = json.loads(
+    (Path(__file__).parent / "parameters.json").read_text(encoding="utf-8")
+)
+"""Parameters of every mechanism of this package as manifests state them; see ``mechanisms.stated_parameters``."""
+_SESSION = {
+    "agreed": record(
+        {},
+        {
+            "mode": word("totals", "selection-only"),
+            "sharing": word("seeds", "shares"),
+            "weights": list_of(number(0, 1)),
+            "privacy": word("pooled", "average"),
+            "epsilon": {"oneOf": [NOTHING, number(0, 10**6)]},
+            "min_count": {"oneOf": [NOTHING, {**COUNT, "maximum": 10**6}]},
+            "max_rows": {**COUNT, "maximum": 10**6},
+            "drop_incomplete": TRUTH,
+            "dry_run": TRUTH,
+            "ranking": word(
+                *("mutual-information", "normalized", "gain-ratio", "symmetrical-uncertainty", "chi-squared", "gini")
+            ),
+            "tradeoff": word("mean", "product", "harmonic"),
+            "joint_k": {**COUNT, "maximum": 10**6},
+            "generalization_sha256": _HASH,
+            "missing": _TEXTS,
+        },
+    ),
+    "shared_schema_sha256": _HASH,
+    "session": _PARAMETERS["session"],
+}
+_OF_SEVERAL_PARTIES: Mapping[str, Mapping[str, Form]] = {
+    "collaboration": {"min_privacy_gain": number(0, 1), **_SESSION},
+    "joint-k": {"k": {**COUNT, "minimum": 2, "maximum": 10**6}, **_SESSION},
+}
+
+
+def _mechanisms(levels: Mapping[str, Form]) -> Form:
+    """Form of the mechanism: closed by its name; of another package's, whose parameters nobody here knows, open."""
+    own = {**PARAMETERS, **_OF_SEVERAL_PARTIES}
+    closed = [
+        record({"name": exactly(name), "parameters": record({}, forms), "seed": _SEED_OR_NULL})
+        for name, forms in own.items()
+    ]
+    foreign = {**_WORD, "not": {"enum": [*own]}}
+    parameters = record({}, {**_PARAMETERS, **levels})
+    return {"oneOf": [*closed, record({"name": foreign, "parameters": parameters, "seed": _SEED_OR_NULL})]}
+
+
 def schema() -> Form:
     """Give the JSON Schema of the version that is written, with the form of every guarantee that is known."""
     return _schema_with(VERSIONS[-1], tuple(GUARANTEES.values()))
+
+
+def _mechanism_of_2(levels: Mapping[str, Form]) -> Form:
+    return record({"name": _WORD, "parameters": record({}, {**_PARAMETERS, **levels}), "seed": _COUNT_OR_NULL})
 
 
 @lru_cache(maxsize=8)
 def _schema_with(version: int, guarantees: tuple[type[Guarantee], ...]) -> Form:
     forms = list_of({"oneOf": [form_of_guarantee(guarantee) for guarantee in guarantees]})
     levels = {name: _NUMBER_OR_NULL for name in (g.level.name for g in guarantees) if name not in _PARAMETERS}
-    mechanism = record({"name": _WORD, "parameters": record({}, _PARAMETERS | levels), "seed": _COUNT_OR_NULL})
+    mechanism = _mechanisms(levels) if version >= 3 else _mechanism_of_2(levels)
     entries = _entries(version)
     return {**entries, "properties": {**entries["properties"], "mechanism": mechanism, "guarantees": forms}}
 
@@ -497,8 +565,21 @@ def _is_in_range(data: Any, form: Form) -> bool:
         return True
     least, above = form.get("minimum", -math.inf), form.get("exclusiveMinimum", -math.inf)
     return bool(
-        least <= data <= form.get("maximum", math.inf) and above < data < form.get("exclusiveMaximum", math.inf)
+        least <= data <= form.get("maximum", math.inf)
+        and above < data < form.get("exclusiveMaximum", math.inf)
+        and ("digits" not in form or has_digits(data, form["digits"]))
     )
+
+
+def has_digits(figure: float, digits: int) -> bool:
+    """Whether a number has no more than so many significant digits.
+
+    Examples
+    --------
+    >>> has_digits(0.3333, 4), has_digits(0.33333, 4), has_digits(120000, 2)
+    (True, False, True)
+    """
+    return float(f"{figure:.{digits - 1}e}") == figure and (figure == 0 or abs(figure) >= SMALLEST)
 
 
 def _in_words(form: Form) -> str:
@@ -507,8 +588,9 @@ def _in_words(form: Form) -> str:
     types = [form["type"]] if isinstance(form["type"], str) else form["type"]
     words = {"integer": "a whole number", "array": "a list", "object": "a mapping of names", "null": "null"}
     said = " or ".join(words.get(name, f"a {name}") for name in types)
-    limits = {"minimum": "of at least", "exclusiveMinimum": "above", "exclusiveMaximum": "below"}
+    limits = {"minimum": "of at least", "exclusiveMinimum": "above", "exclusiveMaximum": "below", "maximum": "to"}
     said += "".join(f" {word} {form[name]:g}" for name, word in limits.items() if name in form)
+    said += f" of at most {form['digits']} digits" if "digits" in form else ""
     return said + (" of the right form" if "pattern" in form else "")
 
 
@@ -520,8 +602,9 @@ def in_order(data: Any, form: Form | None = None) -> Any:
         return data if chosen is None else in_order(data, chosen)
     if isinstance(data, Mapping):
         known = form.get("properties")
-        if known is None:
-            return {key: in_order(data[key], form["additionalProperties"]) for key in sorted(data)}
+        if known is None:  # names of the data; what is no mapping by its form is refused elsewhere
+            each = form.get("additionalProperties")
+            return data if each is None else {key: in_order(data[key], each) for key in sorted(data)}
         strangers = [key for key in data if key not in known]
         ordered = {key: in_order(data[key], known[key]) for key in known if key in data}
         return ordered | {key: data[key] for key in strangers}

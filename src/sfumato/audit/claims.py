@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
 from sfumato.audit.kinds import JUDGED
-from sfumato.audit.manifest_form import Names, check_form, is_strict
+from sfumato.audit.manifest_form import OWN_PARAMETERS, Limited, Names, check_form, is_strict
 from sfumato.errors import InvalidParameterError, ManifestError, ManifestRefusedError
 from sfumato.guarantees import DifferentialPrivacy, Guarantee, guarantee_from_dict
 from sfumato.schema import Kind, Role
@@ -60,6 +60,8 @@ class ClaimedRecoding:
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     n_levels: int | None = 1
     """Levels of a hierarchy that the labels are from: no value has more labels; ``None`` where that is not stated."""
+    has_levels: bool = False
+    """Whether these levels are listed."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,8 @@ class Claims:
     input_sha256: str | None
     """Plain hash of the input, which versions 1 and 2 had."""
     input_commitment: ClaimedCommitment | None
+    input_name: str | None
+    input_format: str | None
     input_rows: int | None
     input_columns: int | None
     input_parties: int | None
@@ -159,6 +163,7 @@ class Claims:
     output_order: str | None
     """Whether released rows are "sorted" or "as-read"; ``None`` before version 3, which did not say."""
     columns: tuple[ClaimedColumn, ...]
+    mechanism: str
     parameters: Mapping[str, Any]
     missing_tokens: tuple[str, ...]
     missing_by_column: Mapping[str, tuple[str, ...]]
@@ -215,16 +220,20 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
     is_keyed = version >= NO_PLAIN_HASH
     says_rows = not withholds or "rows" in missing.data or "n_dropped" in missing.data
     mechanism = top.entry("mechanism")
-    mechanism.text("name")
     columns = tuple(_column(entry) for entry in output.entries("columns"))
     recodings = [_recoding(entry, is_strict(manifest)) for entry in top.entries("recodings")]
     _refuse_repetition([c.name for c in columns], "output.columns")
     _refuse_repetition([r.name for r in recodings], "recodings")
+    if is_keyed:
+        sources = [recoding.column for recoding in recodings]
+        _check_settings(mechanism, {*(c.name for c in columns), *sources, *top.texts("dropped_columns")})
     return Claims(
         version=version,
         digest=top.text("digest"),
         input_sha256=source.optional_text("sha256") if source and not is_keyed else None,
         input_commitment=_commitment(source) if source and is_keyed else None,
+        input_name=source.optional_text("name") if source else None,
+        input_format=source.text("format") if source else None,
         input_rows=source.count("rows") if source else None,
         input_columns=source.count("columns") if source else None,
         input_parties=_parties(source, mechanism) if source else None,
@@ -234,6 +243,7 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         output_rows=output.count("rows"),
         output_order=output.one_of("order", (SORTED, AS_READ)) if is_keyed else None,
         columns=columns,
+        mechanism=mechanism.text("name"),
         parameters=mechanism.entry("parameters").data,
         missing_tokens=missing.texts("tokens"),
         missing_by_column=missing.texts_by_name("columns") if "columns" in missing.data else {},
@@ -255,6 +265,32 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         prepared=_prepared(source) if source and is_keyed and "prepared" in source.data else {},
         read_as=_formats(source) if source and is_keyed and "read_as" in source.data else {},
     )
+
+
+def _check_settings(mechanism: _Entry, known: set[str]) -> None:
+    """Refuse settings that name columns which the manifest has not, and a seed that is not among the settings."""
+    given = mechanism.entry("parameters")
+    forms = OWN_PARAMETERS.get(mechanism.text("name"), {})
+    for key, own in given.data.items():
+        if not set(_named_columns(own, forms.get(f"{key}?"), known)) <= known:
+            problem = f"{given.place}.{key} in the manifest names a column that is neither released nor left out"
+            raise ManifestRefusedError(problem)
+    if mechanism.data.get("seed") not in (None, given.data.get("random_state")):
+        problem = "mechanism.seed in the manifest is not the random_state among the settings"
+        raise ManifestRefusedError(problem)
+
+
+def _named_columns(found: Any, form: Any, known: set[str]) -> Iterator[str]:
+    if isinstance(form, tuple):
+        for one in form:
+            yield from _named_columns(found, one, known)
+    elif isinstance(form, list) and isinstance(found, list):
+        for item in found:
+            yield from _named_columns(item, form[0], known)
+    elif isinstance(form, Names) and form.of_columns and isinstance(found, Mapping):
+        yield from found
+    elif isinstance(form, Limited) and form.names_columns and isinstance(found, str):
+        yield from [found] if found in known else [name.strip() for name in found.split(",")]
 
 
 def _formats(source: _Entry) -> dict[str, str]:
@@ -487,7 +523,8 @@ def _recoding(entry: _Entry, strict: bool) -> ClaimedRecoding:
     listed = {label: labels.texts(label) for label in labels.data} if labels else {}
     levels = entry.counts("levels") if "levels" in entry.data else ()
     n_levels = max(len(levels), 1) if levels or strict else None
-    return ClaimedRecoding(name, column, rule, values, above, upto, Kind(kind), _domain(entry), listed, n_levels)
+    described = values, above, upto, Kind(kind), _domain(entry), listed, n_levels
+    return ClaimedRecoding(name, column, rule, *described, has_levels=bool(levels))
 
 
 def _promise(entry: _Entry) -> Promise:

@@ -61,10 +61,17 @@ def _lacking(column: ClaimedColumn, released: Columns) -> str:
 def check_read(original: Columns, claims: Claims) -> Iterator[Check]:
     """Whether the original has the columns whose texts are said to be read in some format, and the stated units."""
     strangers = [name for name in claims.read_as if name not in {*original.names, *original.sources}]
+    others = [name for name, text in claims.read_as.items() if name in original and _format_of(original, name) != text]
     if claims.read_as:
         said = f"for columns that the original lacks: {listed(strangers)}" if strangers else "for its columns"
-        yield Check("formats", not strangers, f"the manifest states formats of the original's texts {said}")
+        said = f"in which they cannot be read: {listed(others)}" if others and not strangers else said
+        yield Check("formats", not strangers + others, f"the manifest states formats of the original's texts {said}")
     yield from _check_units(original, claims)
+
+
+def _format_of(original: Columns, name: str) -> str | None:
+    reading = original.describe(name).reading
+    return None if reading is None else reading.format
 
 
 def _check_units(original: Columns, claims: Claims) -> Iterator[Check]:

@@ -13,23 +13,34 @@ import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.audit.checks import GIVE_BOTH, GIVE_KEY, Check, Unchecked, agrees_in_three_digits, listed
-from sfumato.audit.claims import BUCKETED, ClaimedCommitment, Claims, is_number, is_synthetic
+from sfumato.audit.checks import GIVE_BOTH, GIVE_KEY, AuditReport, Check, Unchecked, agrees_in_three_digits, listed
+from sfumato.audit.claims import (
+    BUCKETED,
+    NO_PLAIN_HASH,
+    ClaimedCommitment,
+    Claims,
+    is_number,
+    is_synthetic,
+    read_claims,
+)
 from sfumato.audit.descriptions import described_otherwise
 from sfumato.audit.levels.anonymity import anonymity_level, containment_level, sample_uniques
 from sfumato.audit.levels.buckets import largest_share, smallest_bucket
 from sfumato.audit.levels.diversity import distinct_level
+from sfumato.audit.manifest_form import KNOWN_MECHANISMS
 from sfumato.audit.reading.columns import AnyTable, Columns, classes_beside, group_rows, joint_counts
 from sfumato.audit.reading.values import GENERALIZED, numbers_in
 from sfumato.errors import ManifestError, SchemaError
 from sfumato.guarantees import ROUNDING, BucketDiversity
 from sfumato.schema import WITHHELD, Kind, Role
 from sfumato.table.binary import BinaryTable
+from sfumato.table.coding import Source
 
 
 def _containment(columns: Columns, claims: Claims) -> float:
@@ -197,9 +208,14 @@ def taken_on_trust(claims: Claims, has_original: bool) -> Iterator[Unchecked]:
         name for part in parts for name, value in part.items() if name not in known and not _is_known_text(name, value)
     ]
     names += [name for name in claims.stated_sections if name not in ("utility", "risk")]
+    has_levels = any(recoding.has_levels for recoding in claims.recodings.values())
+    names += ["levels"] if has_levels and "levels" not in names and claims.version >= NO_PLAIN_HASH else []
     if names:
         said = f"figures that the publisher states and no check recomputes: {listed(names, most=20)}"
         yield Unchecked("figures", said.replace("_", " "))
+    if claims.version >= NO_PLAIN_HASH and claims.output_rows and UNIQUE_ROWS not in claims.stated_risk:
+        said = "the share of rows that are unique on all released columns together, which the manifest does not state"
+        yield Unchecked("figures", said)
 
 
 def _is_penalty_measured(claims: Claims) -> bool:
@@ -235,6 +251,73 @@ _KNOWN_TEXTS: Mapping[str, Sequence[str]] = {
     ),
 }
 """Sentences that releases have among their figures; any other text is the publisher's own."""
+
+
+_AMONG = (
+    "chosen among the [0-9,]{1,15} most frequent of [0-9,]{1,15} features; distinct rows of more features do not fit "
+    "in the memory given, and rarer ones may be better"
+)
+_RAISED = re.compile(
+    "only levels from these on were searched: (.*); the distinct rows of finer values do not fit in the memory given, "
+    "and finer levels may lose less"
+)
+_SEARCHES = (
+    *("best-first wrapper", "all maximal sets compared", "greedy selections and exchanges", "all sets compared"),
+    *("branch and bound", "greedy and exchanges"),
+)
+_KNOWN_FORMS: Mapping[str, str] = {
+    "method": f"({'|'.join(_SEARCHES)})(, {_AMONG})?|{_AMONG}",
+    "search": "forward|backward|top-r|best",
+    "chosen_by": "criterion|cross_validation|performance alone; what the columns tell about the sensitive one had no "
+    "part in it",
+    "bound_on": "hamming_separation|size",
+    "groups_are": "those that are released|those of the tree; tiered cells keep its leaves apart|those of the tree, "
+    "which were divided further before release",
+    "note_on_weights": r"the weights summed to [0-9][0-9.e+-]{0,11} and were divided by it",
+    "warning": "noise as the paper prints it: not differentially private at the epsilon that was asked for",
+    "suppression_limit_counts": "rows and persons",
+    **dict.fromkeys(("region", "region_of_the_choice", "alpha"), ".*"),  # of which the form lists the words
+}
+"""Texts of other parts of the evidence, as regular expressions."""
+_BY_COLUMN = ("levels", "information_gain_bits")
+
+
+def check_texts(claims: Claims, manifest: Mapping[str, Any]) -> Iterator[Check]:
+    """Whether the evidence holds no text but the sentences that releases have, and names of columns.
+
+    Nobody knows those of a mechanism of another package, which is an exception of its own.
+    """
+    if claims.version < NO_PLAIN_HASH or claims.mechanism not in KNOWN_MECHANISMS:
+        return
+    columns = {*claims.names(), *claims.dropped_columns, *(r.column for r in claims.recodings.values())}
+    wrong = sorted({name for name, text in _texts("", manifest["evidence"]) if not _is_sentence(name, text, columns)})
+    said = f"that no release has: {listed(wrong)}" if wrong else "that releases have"
+    yield Check("texts", not wrong, f"texts among the figures of the manifest are sentences {said}")
+
+
+def _texts(name: str, data: object) -> Iterator[tuple[str, str]]:
+    """Texts at any depth with the name of their entry; a list has texts under its name and an s, for columns."""
+    if isinstance(data, Mapping):
+        for key, part in data.items():
+            if name in _BY_COLUMN:
+                yield "column", key
+            yield from _texts(key, part)
+    elif isinstance(data, list | tuple):
+        for part in data:
+            yield from [("column", part)] if isinstance(part, str) else _texts(name, part)
+    elif isinstance(data, str):
+        yield name, data
+
+
+def _is_sentence(name: str, text: str, columns: set[str]) -> bool:
+    if name == "column":
+        return text in columns
+    if name == "method" and (raised := _RAISED.fullmatch(text)) is not None:
+        left = raised[1]
+        for column in sorted(columns, key=len, reverse=True):
+            left = re.sub(rf"(^|, )'{re.escape(column)}' [0-9]{{1,2}}(?=, |$)", "", left)
+        return not left
+    return re.fullmatch(_KNOWN_FORMS.get(name, "(?!)"), text) is not None or _is_known_text(name, text)
 
 
 def _is_known_text(name: str, value: object) -> bool:
@@ -298,22 +381,39 @@ def check_figures(claims: Claims, manifest: Mapping[str, Any]) -> Iterator[Check
     if claims.version < _ROUNDED_SINCE or is_synthetic(manifest):
         return
     levels = [p.audited for p in claims.promises if p.guarantee.rests_on_original]
-    n_fine = sum(float(f"{figure:.2e}") != figure for figure in _figures([manifest.get("evidence"), levels]))
+    is_closed = claims.version >= NO_PLAIN_HASH
+    exact = {"utility": {*COUNTED_ANEW, *_SIZES}, "risk": {*MEASURED, *_SIZES}}
+    parts = [
+        [v for key, v in part.items() if key != _PENALTY and (isinstance(v, float) or key not in exact.get(name, ()))]
+        for name, part in manifest["evidence"].items()
+    ]
+    stated = list(_figures(parts, is_closed))
+    n_fine = sum(float(f"{figure:.2e}") != figure for figure in [*stated, *_figures(levels, is_closed)])
+    n_fine += sum(not _is_likely(figure) for figure in stated) if is_closed else 0
     said = f"{n_fine:,} figures of the manifest have more" if n_fine else "figures of the manifest have no more"
     yield Check("figures", not n_fine, f"{said} than three significant digits")
 
 
-def _figures(data: object) -> Iterator[float]:
-    """Numbers with decimals, however deep they stand; whole numbers count something.
+def _is_likely(figure: float) -> bool:
+    """Whether a figure is of a size that measures have: with powers of ten that nobody needs, more could be told."""
+    return figure == 0 or _LEAST_FIGURE <= abs(figure) < _LARGEST
+
+
+_LEAST_FIGURE, _LARGE = 1e-9, 10**6
+_PENALTY, _SIZES = "global_certainty_penalty", (*SAMPLE_SIZES, ALL_ROWS)
+
+
+def _figures(data: object, with_large: bool) -> Iterator[float]:
+    """Numbers with decimals, however deep they stand, and large whole ones that no check counts again.
 
     The certainty penalty is exact: it follows from released cells and is computed again to the last digit.
     """
     if isinstance(data, Mapping):
-        data = [part for name, part in data.items() if name != "global_certainty_penalty"]
+        data = list(data.values())
     if isinstance(data, list | tuple):
         for part in data:
-            yield from _figures(part)
-    elif isinstance(data, float):
+            yield from _figures(part, with_large)
+    elif isinstance(data, float) or (with_large and isinstance(data, int) and abs(data) >= _LARGE):
         yield data
 
 
@@ -333,6 +433,27 @@ def check_listed_labels(released: AnyTable, claims: Claims) -> Iterator[Check]:
 
 
 # Whether a manifest is whole and describes the files and the columns it came with.
+
+
+_MEMORY = ("<memory>", "memory")
+"""Name and format of an original that was read from no file."""
+
+
+def with_names_of_files(
+    report: AuditReport, manifest: Mapping[str, Any], released: str | Path, original: Source | None
+) -> AuditReport:
+    """Compare the names in a manifest with those of the files that were audited; a file that was renamed is said."""
+    claims = read_claims(manifest)
+    other = ["the released file"] if str(released) != "-" and Path(released).name != claims.output_name else []
+    stated = claims.input_name, claims.input_format
+    if original is not None and claims.input_rows is not None and claims.input_parties is None:
+        is_own = stated in (_MEMORY, (original.public_name, original.format))
+        other += [] if is_own else ["the original"]
+    if not other:
+        return report
+    said = f"why {' and '.join(other)} has another name or format than in the manifest"
+    renamed = Unchecked("names", said, "audit the files under the names that they had")
+    return AuditReport.of([*report.checks, *report.unchecked, renamed], report.levels)
 
 
 _ORDERED_SINCE = 2

@@ -2,15 +2,19 @@
 
 What is not listed here is refused: a reader could take it for something that was checked. A key that ends in ``?`` may
 be left out; a type that ends in ``?`` may be null; a tuple holds alternatives, and a set the words that are allowed.
+Parameters of mechanisms are listed in ``sfumato/parameters.json``, which is made from their declarations: the audit
+shares these data with mechanisms and no code.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from sfumato.audit.kinds import JUDGED, Judging
@@ -26,6 +30,7 @@ class Names:
     """A mapping whose keys are names from the data (columns, labels, parties), with the same form for each."""
 
     each: Any
+    of_columns: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,8 @@ class Kinds:
     own: Mapping[str, Mapping[str, Any] | Judging]
     last: Mapping[str, Any]
     or_null: bool = False
+    other: Mapping[str, Any] | None = None
+    """Form of records with another word, where there may be some."""
 
     def record(self, word: str) -> dict[str, Any]:
         """Give the form of one kind."""
@@ -47,10 +54,48 @@ class Kinds:
         return {**self.first, self.by: "text", **required, **self.last, **optional}
 
 
+@dataclass(frozen=True)
+class Limited:
+    """A text, or a number in its range and with its digits, as a mechanism declares it."""
+
+    form: Mapping[str, Any]
+
+    def fits(self, found: Any) -> bool:
+        """Whether an entry is of this form."""
+        if self.form["type"] == "string":
+            return isinstance(found, str) and re.fullmatch(self.form.get("pattern", ".*"), found, re.DOTALL) is not None
+        if not (_is_whole(found) if self.form["type"] == "integer" else _is_finite(found)):
+            return False
+        limits: Mapping[str, Callable[[Any, Any], bool]] = {
+            "minimum": operator.ge,
+            "exclusiveMinimum": operator.gt,
+            "maximum": operator.le,
+            "exclusiveMaximum": operator.lt,
+            "digits": _has_digits,
+        }
+        return all(holds(found, self.form[name]) for name, holds in limits.items() if name in self.form)
+
+    @property
+    def names_columns(self) -> bool:
+        """Whether the text names columns."""
+        return self.form.get("names") == "columns"
+
+
+def _has_digits(found: float, digits: int) -> bool:
+    """Whether a number has so many significant digits at most, and is no smaller than a setting ever is."""
+    return float(f"{found:.{digits - 1}e}") == found and not 0 < abs(found) < _SMALLEST
+
+
+_SMALLEST = 1e-6
+RELEASE_NUMBER = r"(0|[1-9][0-9]?)(\.(0|[1-9][0-9]?)){1,2}"
+"""First numbers of a version, which are all that a manifest has of it."""
+
+
 def _each(names: str, form: Any) -> dict[str, Any]:
     return {f"{name}?": form for name in names.split()}
 
 
+_LEVEL = Limited({"type": "integer", "minimum": 0, "maximum": 100})
 _STEP = frozenset({"feature selection", "counts"})
 _REGION = frozenset({"baseline", "I", "II", "III", "IV"})
 _WHOLE_COLUMN = frozenset({"values", "as-is", "drop"})
@@ -68,7 +113,7 @@ _RECODINGS = Kinds(
         "interval": {"above?": "number", "upto?": "number"},
         "generalized": {"kind": "kind", "domain?": ["text"]},
         "typical": {"kind": "kind", "domain?": ["text"]},
-        "hierarchy": {"kind": "kind", "labels": Names(["text"]), "levels?": ["count"], "domain?": ["text"]},
+        "hierarchy": {"kind": "kind", "labels": Names(["text"]), "levels?": [_LEVEL], "domain?": ["text"]},
     },
     {},
 )
@@ -103,7 +148,7 @@ _DRAWN = {**_MOVED, "max_copied_fraction?": "number"}
 _PERTURBATION = replace(_PERTURBATION_OF_2, own={**_PERTURBATION_OF_2.own, "bucketed": _DRAWN})
 
 _PLAN = {
-    "bands": "count",
+    "bands": Limited({"type": "integer", "minimum": 0, "maximum": 1000}),
     "missing_features": "truth",
     "unlisted": "text",
     "columns": Names((_WHOLE_COLUMN, {"cuts": ["number"]}, {"bands": "count"}, {"one_of": ["text"], "name?": "text"})),
@@ -148,6 +193,76 @@ _PARAMETERS = {
     "session?": {"id": "text", "mode": "text", "parties": Names("text")},
 }
 
+
+def _declared(form: Mapping[str, Any]) -> Any:
+    """Put the form of a parameter, which is JSON Schema, into the words of this module."""
+    if "oneOf" in form:
+        return tuple(_declared(one) for one in form["oneOf"])
+    if "enum" in form:
+        return frozenset(form["enum"])
+    if form["type"] == "array":
+        return [_declared(form["items"])]
+    if form["type"] == "object" and "properties" in form:
+        keys = {key if key in form["required"] else f"{key}?": own for key, own in form["properties"].items()}
+        return {key: _declared(own) for key, own in keys.items()}
+    if form["type"] == "object":
+        return Names(_declared(form["additionalProperties"]), of_columns=form.get("names") == "columns")
+    return {"null": "null", "boolean": "truth"}.get(form["type"]) or Limited(form)
+
+
+_SHIPPED = Path(__file__).parents[1] / "parameters.json"
+OWN_PARAMETERS: Mapping[str, Mapping[str, Any]] = {
+    name: {f"{key}?": _declared(form) for key, form in forms.items()}
+    for name, forms in json.loads(_SHIPPED.read_text(encoding="utf-8")).items()
+}
+"""Parameters of the mechanisms of this package, by the mechanism's name."""
+
+
+def _number(least: float, most: float) -> Limited:
+    return Limited({"type": "number", "minimum": least, "maximum": most, "digits": 3})
+
+
+def _count(least: int, most: int) -> Limited:
+    return Limited({"type": "integer", "minimum": least, "maximum": most})
+
+
+_RANKINGS = frozenset(
+    ["mutual-information", "normalized", "gain-ratio", "symmetrical-uncertainty", "chi-squared", "gini"]
+)
+_SESSION = {
+    "agreed?": {
+        "mode?": frozenset({"totals", "selection-only"}),
+        "sharing?": frozenset({"seeds", "shares"}),
+        "weights?": [_number(0, 1)],
+        "privacy?": frozenset({"pooled", "average"}),
+        "epsilon?": ("null", _number(0, 10**6)),
+        "min_count?": ("null", _count(0, 10**6)),
+        "max_rows?": _count(0, 10**6),
+        **_each("drop_incomplete dry_run", "truth"),
+        "ranking?": _RANKINGS,
+        "tradeoff?": frozenset({"mean", "product", "harmonic"}),
+        "joint_k?": _count(0, 10**6),
+        "generalization_sha256?": "hash",
+        "missing?": ["text"],
+    },
+    "shared_schema_sha256?": "hash",
+    "session?": _PARAMETERS["session?"],
+}
+OF_SEVERAL_PARTIES: Mapping[str, Mapping[str, Any]] = {
+    "collaboration": {"min_privacy_gain?": _number(0, 1), **_SESSION},
+    "joint-k": {"k?": _count(2, 10**6), **_SESSION},
+}
+KNOWN_MECHANISMS = frozenset({*OWN_PARAMETERS, *OF_SEVERAL_PARTIES})
+_SEED = ("null", _count(0, 2**32 - 1))
+_MECHANISM = Kinds(
+    "name",
+    {},
+    {name: {"parameters": forms, "seed": _SEED} for name, forms in {**OWN_PARAMETERS, **OF_SEVERAL_PARTIES}.items()},
+    {},
+    other={"name": "word", "parameters": _PARAMETERS, "seed": _SEED},
+)
+"""A mechanism of another package states what it likes, which is an exception."""
+
 _ALPHA = frozenset({"distp", "baseline"})
 _THREE = ("performance", "privacy", "size")
 _EVIDENCE = {
@@ -163,7 +278,7 @@ _EVIDENCE = {
         **_each("discernibility average_class_size classification target_information", "number"),
         "least_possible_loss?": "number?",
         "is_proven_optimal?": "truth",
-        "levels?": Names(("count", ["count"])),
+        "levels?": Names((_LEVEL, [_LEVEL])),
         "information_gain_bits?": Names("number?"),
         **_each("performance performance_of_all_columns performance_loss_percent", "number"),
         "performance_loss_interval?": ["number"],
@@ -233,7 +348,8 @@ _COLUMN_OF_2 = {
 }
 _LABELS = {"label?": "text", "value_labels?": [{"value": ("number", "text"), "label": "text"}]}
 _COLUMN = {**_COLUMN_OF_2, "role": "role", "unit?": "text", "confirmed?": "truth", **_LABELS}
-_PACKAGES = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp pyreadstat"
+_PACKAGES_OF_2 = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp pyreadstat"
+_PACKAGES = "sfumato zlib pyarrow xlsxwriter opendp pyreadstat"
 
 
 _DISCLOSURE = {
@@ -306,7 +422,7 @@ def _form(version: int) -> dict[str, Any]:
             "columns": [column],
             **({"escaped_formulas?": "truth"} if is_keyed else {}),
         },
-        "mechanism": {"name": "word", "parameters": _PARAMETERS, "seed": "count?"},
+        "mechanism": _MECHANISM if is_keyed else {"name": "word", "parameters": _PARAMETERS, "seed": "count?"},
         "missing": {"tokens": ["text"], "rows?": _ROWS, "n_dropped?": "count", "columns?": Names(["text"])},
         **({} if is_keyed else {"project_sha256": "hash?"}),
         "dropped_columns": ["text"],
@@ -314,7 +430,7 @@ def _form(version: int) -> dict[str, Any]:
         "suppressed_rows": "count",
         "guarantees": [_GUARANTEES],
         "evidence": evidence,
-        "versions": _each(_PACKAGES, "release"),
+        "versions": _each(_PACKAGES, "release") if is_keyed else _each(_PACKAGES_OF_2, "release of version 2"),
         "perturbation": _PERTURBATION if is_keyed else _PERTURBATION_OF_2,
         "digest": "hash",
     }
@@ -342,7 +458,8 @@ _LEAVES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "word": (_fits(r"[a-z0-9][a-z0-9.-]{0,59}"), "a word of small letters, digits, dots and hyphens"),
     "day": (_fits(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), "a day such as 2026-01-31"),
     "hash": (_fits(r"[0-9a-f]{64}"), "a SHA-256"),
-    "release": (_fits(r"[0-9A-Za-z.+!_-]{1,40}"), "a version"),
+    "release": (_fits(RELEASE_NUMBER), "a version of two or three numbers"),
+    "release of version 2": (_fits(r"[0-9A-Za-z.+!_-]{1,40}"), "a version"),
     "role": (lambda found: isinstance(found, str) and found in set(Role), "a role"),
     "role of version 2": (
         lambda found: isinstance(found, str) and found in set(Role) - {Role.SENSITIVE_QUASI_IDENTIFIER, Role.WEIGHT},
@@ -459,6 +576,8 @@ def _form_of(found: Any, form: Any) -> Any:
         return form if is_null or _LEAVES[form.removesuffix("?")][0](found) else None
     if isinstance(form, frozenset):
         return form if isinstance(found, str) and found in form else None
+    if isinstance(form, Limited):
+        return form if form.fits(found) else None
     if isinstance(form, list):
         return form if isinstance(found, list | tuple) else None
     if isinstance(form, Kinds) and found is None and form.or_null:
@@ -468,7 +587,7 @@ def _form_of(found: Any, form: Any) -> Any:
     if isinstance(form, Kinds):
         word = found.get(form.by)
         if not isinstance(word, str) or word not in form.own:
-            return None
+            return form.other
         return form.record(word)
     return form | _levels_as_parameters() if form is _PARAMETERS else form
 
@@ -493,6 +612,9 @@ def _words(form: Any) -> str:
         return f"one of {', '.join(sorted(form))}"
     if isinstance(form, list):
         return "a list"
+    if isinstance(form, Limited):
+        what = "a text" if form.form["type"] == "string" else "a number"
+        return f"{what} in the range and with the digits that the mechanism declares"
     return "of a kind that is known" if isinstance(form, Kinds) else "a mapping of names to entries"
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,7 @@ from sfumato.audit.evidence import (
     check_shape,
     check_stated_risk,
     check_suppression,
+    check_texts,
     taken_on_trust,
 )
 from sfumato.audit.kinds import JUDGED, Around, NotToldError
@@ -63,6 +66,7 @@ from sfumato.audit.levels.registry import (
     needs_population,
 )
 from sfumato.audit.levels.tree_disclosure import check_disclosure
+from sfumato.audit.manifest_form import KNOWN_MECHANISMS, OWN_PARAMETERS, RELEASE_NUMBER
 from sfumato.audit.original.fidelity import check_description, check_fidelity
 from sfumato.audit.original.labels import check_labels
 from sfumato.audit.original.part_of_union import check_part
@@ -82,7 +86,7 @@ from sfumato.table.weighted import OpenColumn
 __all__ = ["AuditReport", "Check", "audit_release", "is_measurable", "measured_level"]
 
 _MOST_NAMES = 20
-_OPEN = ("original", "roles", "promises", "format", "figures", "persons")
+_OPEN = ("original", "roles", "promises", "format", "figures", "persons", "mechanism")
 
 
 def audit_release(
@@ -193,6 +197,7 @@ def audit_release(
     found.extend(check_counts(described, claims))
     found.extend(check_disclosure(Columns(described), claims))
     found.extend(check_figures(claims, manifest))
+    found.extend(check_texts(claims, manifest))
     found.extend(check_samples(claims))
     found.extend(check_suppression(claims))
     found.extend(check_person_suppression(claims, beside))
@@ -254,9 +259,16 @@ def without_open_questions(report: AuditReport) -> AuditReport:
 
 def open_questions(claims: Claims, original: Columns | None, check_roles: Declared) -> Iterator[Unchecked]:
     """Name what could not be checked because the audit was not given enough."""
-    if claims.version == 1:
-        said = "the manifest is of version 1: its keys and bytes, plain hash and order of rows are not accounted for"
+    if claims.version < NO_PLAIN_HASH:
+        open_to = "its keys and bytes, plain hash" if claims.version == 1 else "settings and versions, a plain hash"
+        said = f"the manifest is of version {claims.version}: {open_to} and order of rows are not accounted for"
         yield Unchecked("format", said, "release again with this version")
+    elif not _is_known_version(claims.versions.get("sfumato", "0.0")):
+        said = "what a later version of sfumato than this one states"
+        yield Unchecked("format", said, "audit it with that version")
+    if claims.version >= NO_PLAIN_HASH and claims.mechanism not in KNOWN_MECHANISMS:
+        said = "settings of the mechanism, which another package has: the audit does not know what these may be"
+        yield Unchecked("mechanism", said)
     if (kept := kept_as_read(claims)) is not None:
         yield kept
     if claims.input_parties is not None:
@@ -274,6 +286,16 @@ def open_questions(claims: Claims, original: Columns | None, check_roles: Declar
     if stated:
         said = f"whether texts of {listed(stated)} were read in their own format, which the manifest alone says"
         yield Unchecked("formats", said, "give the format of these columns")
+
+
+def _is_known_version(stated: str) -> bool:
+    """Whether a manifest is by this version of the package or an earlier one."""
+    own = re.match(RELEASE_NUMBER, version("sfumato"))
+    return own is None or _numbers(stated) <= _numbers(own[0])
+
+
+def _numbers(stated: str) -> tuple[int, ...]:
+    return tuple(map(int, stated.split(".")))
 
 
 def _undeclared(claims: Claims, declared: frozenset[str]) -> Iterator[Unchecked]:
@@ -482,6 +504,8 @@ def _check_parameters(promise: Promise, claims: Claims) -> Iterator[Check]:
     kind = promise.guarantee.kind
     for name in _parameters(promise):
         promised = getattr(promise.guarantee, name, None)
+        if promised is not None and name not in claims.parameters and _is_left_out(name, claims):
+            yield Check(f"{kind}: parameter {name}", False, f"{kind}: the mechanism's {name} is not stated")
         if promised is None or name not in claims.parameters:
             continue
         used = claims.parameters[name]
@@ -496,7 +520,17 @@ def _check_parameters(promise: Promise, claims: Claims) -> Iterator[Check]:
         yield Check(f"{kind}: parameter {name}", passed, message, promised, used if is_number(used) else None)
 
 
-_ONLY_FOR_A_PROMISE = ("t", "beta", "delta", "alpha", "epsilon", "k_map", "delta_max", "max_unique_fraction")
+def _is_left_out(name: str, claims: Claims) -> bool:
+    """Whether a manifest lacks a setting that its mechanism states: a level that is promised would have any digits.
+
+    Shares of values in classes that are released as buckets have another level there.
+    """
+    has_name = f"{name}?" in OWN_PARAMETERS.get(claims.mechanism, {})
+    is_bucketed = claims.perturbation is not None and claims.perturbation.kind == BUCKETED
+    return claims.version >= NO_PLAIN_HASH and has_name and not (is_bucketed and name == "l")
+
+
+_ONLY_FOR_A_PROMISE = ("t", "beta", "delta", "alpha", "epsilon", "k_map", "delta_max", "max_unique_fraction", "l", "c")
 """Settings that a mechanism has only where it promises what they are the level of."""
 
 
@@ -512,7 +546,7 @@ def _is_level_of(guarantee: Guarantee, name: str, claims: Claims) -> bool:
     """Whether a setting is the level of a promise; in buckets a largest share of α is a diversity of 1/α."""
     if isinstance(guarantee, BucketDiversity) and name == "alpha" and is_number(claims.parameters[name]):
         return bool(guarantee.l * claims.parameters[name] >= 1 - ROUNDING)
-    return hasattr(guarantee, name)
+    return getattr(guarantee, name, None) is not None
 
 
 def check_audited(promise: Promise, found: float) -> Check:

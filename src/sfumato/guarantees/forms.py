@@ -16,6 +16,11 @@ TEXT: Form = {"type": "string"}
 TRUTH: Form = {"type": "boolean"}
 NUMBER: Form = {"type": "number"}
 COUNT: Form = {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}
+NOTHING: Form = {"type": "null"}
+COLUMNS: Form = {"type": "string", "names": "columns"}
+"""A text that names a column of the original, or several between commas; JSON Schema does not know ``names``."""
+USUAL_DIGITS = 3
+"""Most significant digits of a number among the settings of a mechanism, if that is no whole level of a guarantee."""
 
 
 def list_of(each: Form) -> Form:
@@ -37,6 +42,11 @@ def record(required: Mapping[str, Form], optional: Mapping[str, Form] | None = N
 def word(*choices: str) -> Form:
     """Form of a text that is one of a few."""
     return {"type": "string", "enum": [*choices]}
+
+
+def number(least: float, most: float, digits: int | None = USUAL_DIGITS) -> Form:
+    """Form of a number within limits and of so many significant digits; JSON Schema does not know ``digits``."""
+    return {"type": "number", "minimum": least, "maximum": most, **({"digits": digits} if digits else {})}
 
 
 def exactly(text: str) -> Form:

@@ -27,7 +27,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError, SchemaError, on_one_line
+from sfumato.guarantees.forms import USUAL_DIGITS
 from sfumato.manifest import AnyTable, Manifest
+from sfumato.manifest_schema import SMALLEST, has_digits
 from sfumato.progress import Progress
 from sfumato.schema import Kind, Role, Schema
 from sfumato.table.binary import BinaryTable
@@ -48,6 +50,9 @@ Cells = Literal["ranges", "values", "draws"]
 """What a release shows of a class: ranges, sets and labels; a typical value a column; its own values, dealt anew."""
 MOST_COPIES = 0.3
 """Largest share of drawn rows that may equal an original row which is the only one of its kind, if nobody says."""
+
+SEEDS = 2**32
+"""Seeds that a manifest states are below it."""
 
 _ROWS_A_SECOND = 5_000
 _MOST_SECONDS = 10
@@ -288,6 +293,12 @@ class ParameterSpec:
     only_with : mapping
         Settings of other parameters without which it has no effect or cannot be kept: it is then not offered, and
         refused.
+    digits : int or None
+        Most significant digits of a number; ``None``: three, and any for a whole level of a guarantee.
+    stated : mapping or None
+        Form in which a manifest states it, as JSON Schema, where that is not the value itself.
+    is_stated : bool
+        Whether a manifest states it at all.
     """
 
     help: str
@@ -298,6 +309,9 @@ class ParameterSpec:
     below: float | None = None
     allowed: str = ""
     only_with: Mapping[str, Any] = field(default_factory=dict)
+    digits: int | None = None
+    stated: Mapping[str, Any] | None = None
+    is_stated: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -522,6 +536,27 @@ class Mechanism(ABC):
             declared, given = declared_parameter(type(self), name), getattr(self, name)
             declared.check(given)
             declared.check_effect(given, {other: getattr(self, other) for other in declared.only_with})
+
+
+def check_digits(mechanism: object) -> None:
+    """Refuse numbers with more digits than a manifest may state: a promise is one that people can read.
+
+    Raises
+    ------
+    InvalidParameterError
+        Names the parameter and how many digits it may have.
+    """
+    for name, spec in getattr(mechanism, "parameter_specs", {}).items():
+        given, digits = getattr(mechanism, name, None), spec.digits or USUAL_DIGITS
+        if (
+            "digits" in (spec.stated or {"digits": digits})
+            and isinstance(given, float)
+            and not has_digits(given, digits)
+        ):
+            rounded = f"{given:.{digits}g}"
+            problem, hint = f"got {given!r}", f"write {rounded}" if abs(float(rounded)) >= SMALLEST else ""
+            allowed = f"0, or a number from {SMALLEST:g} on of at most {digits} significant digits"
+            raise InvalidParameterError(name, problem, allowed=allowed, hint=hint)
 
 
 @cache

@@ -61,6 +61,11 @@ def _declared() -> Mapping[str, tuple[EntryPoint, ...]]:
     return found
 
 
+def own_mechanism_names() -> list[str]:
+    """Names of the mechanisms of this package."""
+    return list(_OWN)
+
+
 def mechanism_names() -> list[str]:
     """Names of all mechanisms, in alphabetical order; none of them is imported for it."""
     return sorted(_declared())

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -16,8 +15,15 @@ from sfumato.atomic import PendingFile, alone_in, appear_together, check_writabl
 from sfumato.audit.verify import AuditReport, audit_release, with_stated_levels
 from sfumato.errors import InvalidParameterError, OutputError, SchemaError
 from sfumato.guarantees import AboutPopulation
-from sfumato.manifest import AnyTable, Manifest, stated_labels, with_audited
-from sfumato.mechanisms.base import Mechanism, Release, check_takes_both_roles, columns_with_hierarchies, name_of
+from sfumato.manifest import AnyTable, Manifest, stated_labels, stated_versions, with_audited
+from sfumato.mechanisms.base import (
+    Mechanism,
+    Release,
+    check_digits,
+    check_takes_both_roles,
+    columns_with_hierarchies,
+    name_of,
+)
 from sfumato.mechanisms.registry import is_differentially_private, registered_mechanisms
 from sfumato.progress import Progress
 from sfumato.project.keys import ReleaseKey
@@ -109,6 +115,7 @@ def propose_release(
     """
     if not isinstance(table, Table | BinaryTable):
         raise _no_table("table", table)
+    check_digits(mechanism)
     check_counts_persons(table, mechanism)
     chosen = mechanism.for_table(table) if hasattr(mechanism, "for_table") else mechanism
     check_takes_both_roles(table.coded_part.schema, chosen)
@@ -309,7 +316,7 @@ def with_labels(release: Release, source: Source | None, format: str) -> tuple[R
         {**entry, **stated_labels(labels[entry["name"]])} if entry["name"] in labels else entry
         for entry in manifest.output["columns"]
     ]
-    versions = {**manifest.versions, "pyreadstat": version("pyreadstat")}
+    versions = stated_versions(format, "pyreadstat")
     return release.with_manifest(output={**manifest.output, "columns": columns}, versions=versions), labels
 
 
@@ -340,7 +347,8 @@ def staged_files(
         table_file.complete()
         digest = _sha256(table_file.file)
         output = {**release.manifest.output, "name": target.name, "sha256": digest, "format": output_format}
-        written = release.with_manifest(output=output)
+        versions = {**stated_versions(output_format), **release.manifest.versions}
+        written = release.with_manifest(output=output, versions=versions)
         if measure is not None:
             written = written.with_manifest(evidence=measure(table_file.readable_path, written.manifest))
         report = audit(table_file.readable_path, written.manifest, digest)

@@ -9,7 +9,8 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from sfumato.audit.claims import FLIPPED, SORTED, SYNTHETIC, read_claims
+from sfumato.audit.claims import FLIPPED, NO_PLAIN_HASH, SORTED, SYNTHETIC, read_claims
+from sfumato.audit.evidence import with_names_of_files
 from sfumato.audit.manifest_form import parsed_manifest
 from sfumato.audit.original.assignment import TooManyPairsError, assigned_rows
 from sfumato.audit.original.cell_rules import cell_rules, codes_of
@@ -19,7 +20,7 @@ from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.errors import InputError, ManifestError, ManifestRefusedError, SchemaError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.progress import Progress
-from sfumato.project.keys import ReleaseKey, key_of_manifest
+from sfumato.project.keys import ProjectKey, ReleaseKey, key_of_manifest
 from sfumato.publishing.manifest_file import manifest_text
 from sfumato.rows.out_of_core import LargeTable, open_large
 from sfumato.schema import Column, Kind, Role, Schema
@@ -60,7 +61,7 @@ def audit_published(
     """
     manifest, entries = read_manifest(Path(manifest_path))
     released = read_as_written(table_path, manifest)
-    return audit_release(
+    report = audit_release(
         released,
         entries,
         original=original,
@@ -72,6 +73,7 @@ def audit_published(
         file=table_path,
         check_roles=check_roles,
     )
+    return with_names_of_files(report, entries, table_path, original.source if original is not None else None)
 
 
 def _shared_key(original: AnyTable | None) -> bytes | None:
@@ -98,6 +100,8 @@ def key_of_release(
         If a file with a key cannot be used, or is the key of another release.
     """
     _, entries = read_manifest(Path(manifest_path))
+    if project is not None:
+        _refuse_without_commitment(Path(project).parent, entries)
     if file is None:
         found = key_of_manifest(Path(project).parent, entries) if project is not None else None
         return None if found is None else found.secret
@@ -110,6 +114,15 @@ def key_of_release(
         problem = "is the key of another release than the manifest's"
         raise InputError(problem, path=file, hint="ask the publisher for the key of this release")
     return own.secret
+
+
+def _refuse_without_commitment(folder: Path, entries: Mapping[str, Any]) -> None:
+    """Refuse a release of a project that has a key, unless it commits to its original, as far as that is a file."""
+    stated = entries.get("input") if entries["sfumato_manifest"] >= NO_PLAIN_HASH else None
+    is_file = isinstance(stated, Mapping) and stated["format"] != "memory" and "parties" not in stated
+    if is_file and stated is not None and stated["commitment"] is None and ProjectKey.load(folder) is not None:
+        problem = "the manifest commits to no original, which every release of this project does"
+        raise ManifestRefusedError(problem, hint="it was changed, or made without the project: release again")
 
 
 def read_manifest(path: Path) -> tuple[Manifest, dict[str, Any]]:

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, exchange, explained_writing
 from sfumato.audit.checks import AuditReport
+from sfumato.audit.evidence import with_names_of_files
 from sfumato.audit.not_in_memory import audit_rows, profile_rows
 from sfumato.audit.reading.columns import Declared
 from sfumato.audit.spark import ClusterReader
@@ -446,7 +447,7 @@ def audit_cluster_file(
     manifest, entries = read_manifest(Path(manifest_path))
     released = _open_released(session, path, manifest, memory)
     with watching(session), exact_settings(session):
-        return audit_rows(
+        report = audit_rows(
             _reader(released, memory),
             released,
             entries,
@@ -457,6 +458,7 @@ def audit_cluster_file(
             key=key,
             check_roles=check_roles,
         )
+    return with_names_of_files(report, entries, path, original.source if original is not None else None)
 
 
 def cluster_profile(table: ClusterTable, memory: Memory) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def test_a_stricter_promise_than_holds_is_refused(kind, table):
     guarantee = next(g for g in release.manifest.promised() if g.kind == kind)
     level = measured_level(guarantee, release.table)
     assert level > 0.05
-    stricter = type(guarantee)(**(vars(guarantee) | {name: round(level - 0.02, 6)}))
+    stricter = type(guarantee)(**(vars(guarantee) | {name: round(level - 0.02, 2)}))
     honest = release.manifest
     entries = [
         entry

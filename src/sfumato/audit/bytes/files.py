@@ -36,6 +36,7 @@ from sfumato.audit.bytes.statistics_files import account_for_statistics
 from sfumato.audit.bytes.text import BLOCK_BYTES, Gunzipped, TextForm, problem_in_libsvm
 from sfumato.audit.checks import Check, Unchecked
 from sfumato.audit.claims import Claims
+from sfumato.audit.manifest_form import RELEASE_NUMBER
 from sfumato.audit.reading.spelling import double_text
 from sfumato.errors import InputError
 from sfumato.schema import Role
@@ -401,8 +402,13 @@ def _made_again(is_same: bool, is_known: bool, writers: str) -> Found:
 
 
 def _is_recorded(claims: Claims, **installed: str) -> bool:
-    """Whether the manifest names the very versions that are installed."""
-    return all(claims.versions.get(name) == found for name, found in installed.items())
+    """Whether the manifest names the very versions that are installed; before version 3 it named all of a version."""
+    return all(claims.versions.get(name) in (found, _numbers(found)) for name, found in installed.items())
+
+
+def _numbers(installed: str) -> str | None:
+    found = re.match(RELEASE_NUMBER, installed)
+    return None if found is None else found[0]
 
 
 def _judged(problem: str, *, by_structure: bool = False) -> Check:

@@ -14,7 +14,9 @@ from sklearn.base import BaseEstimator
 from sfumato.counting.bitsets import distinct_rows, ones_by_class
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.guarantees import KAnonymity
+from sfumato.guarantees.forms import NOTHING
 from sfumato.manifest import AnyTable, draft_manifest
+from sfumato.manifest_schema import PLAN_OR_NOTHING
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.measures.separation import hamming_separation
 from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, ParameterSpec, Release
@@ -420,9 +422,13 @@ class RandomFlipper(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types
     hides_choices: ClassVar[bool] = True
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("every row equals at least k - 1 others on all features", at_least=2),
-        "random_state": ParameterSpec("secret seed of the flipping (default: the release's key, or random numbers)"),
+        "random_state": ParameterSpec(
+            "secret seed of the flipping (default: the release's key, or random numbers)", stated=NOTHING
+        ),
         "keep_frequent": ParameterSpec("do not change rows that already equal k - 1 others"),
-        "binarize": ParameterSpec("rules that turn mixed columns into binary features ([binarize] in the project)"),
+        "binarize": ParameterSpec(
+            "rules that turn mixed columns into binary features ([binarize] in the project)", stated=PLAN_OR_NOTHING
+        ),
     }
 
     def __init__(

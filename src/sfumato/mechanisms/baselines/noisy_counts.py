@@ -18,6 +18,7 @@ from sfumato.counting.bitsets import ones_by_class
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import DifferentialPrivacy
 from sfumato.manifest import AnyTable, synthetic_manifest
+from sfumato.manifest_schema import PLAN_OR_NOTHING
 from sfumato.measures.separation import hamming_separation, pairs_separated_by_each
 from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, ParameterSpec, Release, combinations
 from sfumato.mechanisms.baselines.features import public_descriptions, public_features
@@ -310,7 +311,7 @@ class NoisyCountsReleaser(Mechanism, BaseEstimator):  # type: ignore[misc]  # no
         "max_false_fraction": ParameterSpec(
             "most rows that are pure noise, before scaling", above=0, at_most=1, allowed="above 0 and at most 1"
         ),
-        "binarize": ParameterSpec("fixed rules that turn mixed columns into binary features"),
+        "binarize": ParameterSpec("fixed rules that turn mixed columns into binary features", stated=PLAN_OR_NOTHING),
     }
     selection_noise: ClassVar[str]
     paper_changes: ClassVar[int]

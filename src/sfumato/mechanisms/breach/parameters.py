@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
@@ -10,7 +11,8 @@ import numpy as np
 
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees.estimated import BREACH_ATTACKERS
-from sfumato.mechanisms.base import ParameterSpec
+from sfumato.guarantees.forms import list_of, number, record, word
+from sfumato.mechanisms.base import SEEDS, ParameterSpec
 from sfumato.mechanisms.breach.factors import FURTHER_FACTORS
 from sfumato.mechanisms.breach.search import AcceptanceRule
 from sfumato.mechanisms.breach.subset_evaluation import RankedList, SubsetJudge
@@ -24,27 +26,43 @@ LISTS: Mapping[str, tuple[RankedList, ...]] = {
     "privacy": ("privacy",),
 }
 
+OWN_CLASSIFIER = "own"
+"""What a manifest calls a classifier that was given as an object: its class may have any name."""
+LEARNER = ParameterSpec(
+    "what the recipient trains", tuple(BREACH_ATTACKERS), stated=word(*BREACH_ATTACKERS, OWN_CLASSIFIER)
+)
+ATTACKER_BY_NAME = {"type": "string", "pattern": "^[a-z0-9+-]{1,120}$"}
+"""Form of the names of attackers, which a promise holds in the same words."""
+N_WORKERS = ParameterSpec("processes to train in; default: all cores for a large table", is_stated=False)
+SEED_OF_FOLDS = ParameterSpec("seed of the folds", at_least=0, below=SEEDS)
+
 BREACH_PARAMETERS: Mapping[str, ParameterSpec] = {
     "max_breach_increase": ParameterSpec(
-        "percent by which the attacker may do better than before; distp: as mere guessing; baseline: 0"
+        "percent by which the attacker may do better than before; distp: as mere guessing; baseline: 0",
+        stated=number(-100, 10_000),
     ),
     "allow_increase": ParameterSpec("must be true for a max_breach_increase above 0"),
-    "weights": ParameterSpec("weights of performance, privacy and size in E(S)"),
-    "learner": ParameterSpec("what the recipient trains", tuple(BREACH_ATTACKERS)),
-    "attacker": ParameterSpec("what the attacker trains: as for learner; A+B: the stronger of both; strongest"),
+    "weights": ParameterSpec("weights of performance, privacy and size in E(S)", stated=list_of(number(0, 10_000))),
+    "learner": LEARNER,
+    "attacker": ParameterSpec(
+        "what the attacker trains: as for learner; A+B: the stronger of both; strongest", stated=ATTACKER_BY_NAME
+    ),
     "metric": ParameterSpec("performance of both"),
     "search": ParameterSpec("along ranked lists; or by E(S), adding or dropping columns"),
     "lists": ParameterSpec("ranked lists along which columns are dropped", tuple(LISTS)),
     "test": ParameterSpec("t-test for a loss of performance"),
     "max_performance_loss": ParameterSpec("largest loss of performance in percent; 100: only the test"),
     "n_random_orders": ParameterSpec(
-        "random orders of the columns, to see if they lead to the same choice", at_least=0
+        "random orders of the columns, to see if they lead to the same choice", at_least=0, at_most=9_999
     ),
-    "n_folds": ParameterSpec("folds of the cross-validation"),
-    "random_state": ParameterSpec("seed of the folds", at_least=0),
+    "n_folds": ParameterSpec("folds of the cross-validation", at_most=999),
+    "random_state": SEED_OF_FOLDS,
     "sensitive": ParameterSpec("which sensitive column, or the target's name"),
-    "n_workers": ParameterSpec("processes to train in; default: all cores for a large table"),
-    "factors": ParameterSpec(f"weights of further factors of E(S): {', '.join(FURTHER_FACTORS)}"),
+    "n_workers": N_WORKERS,
+    "factors": ParameterSpec(
+        f"weights of further factors of E(S): {', '.join(FURTHER_FACTORS)}",
+        stated=record({}, dict.fromkeys(FURTHER_FACTORS, number(0, 10_000))),
+    ),
     "k": ParameterSpec("coarsen the chosen columns to k-anonymity afterwards", at_least=2),
     "then": ParameterSpec("mechanism that coarsens them (with k; default: mondrian)"),
     "then_settings": ParameterSpec("its settings other than k"),
@@ -80,7 +98,7 @@ def rule_by_name(rule: AcceptanceRule, given: float | AlphaName, judge: SubsetJu
     """
     if given != "distp":
         return rule
-    alpha = judge.breach_increase(())
+    alpha = math.floor(100 * judge.breach_increase(())) / 100  # a promise has few digits, and no less is asked for
     if alpha > 0 and not rule.allow_increase:
         problem = "got distp, and with all columns the attacker does worse than by mere guessing"
         hint = "name another attacker, take baseline, or set allow_increase"

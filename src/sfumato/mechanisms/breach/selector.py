@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees.estimated import BreachMetric
+from sfumato.guarantees.forms import USUAL_DIGITS
 from sfumato.learning.c45.tree import refuse_repeated_names
 from sfumato.learning.fold_scores import FoldTest
 from sfumato.manifest import AnyTable, draft_manifest
@@ -30,6 +31,7 @@ from sfumato.mechanisms.breach.factors import FurtherFactors, checked_factors
 from sfumato.mechanisms.breach.parameters import (
     BREACH_PARAMETERS,
     LISTS,
+    OWN_CLASSIFIER,
     AlphaName,
     TrainingCount,
     checked_rule,
@@ -457,13 +459,15 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         """Parameters that matter to the result, as plain data; newer ones where they are given, so not the workers."""
         given = self.get_params(deep=False) | {
             "max_breach_increase": self.max_breach_increase_,
-            "weights": list(three_weights(self.weights)),
+            "weights": [float(f"{weight:.{USUAL_DIGITS}g}") for weight in three_weights(self.weights)],
             "attacker": attacker_by_name(self.attacker),
-            "learner": self.learner if isinstance(self.learner, str) else type(self.learner).__name__,
+            "learner": self.learner if isinstance(self.learner, str) else OWN_CLASSIFIER,
         }
         recoder = self._recoder()
         if recoder is not None:
-            given |= {"k": int(self.k or USUAL_K), "then": recoder.mechanism_name}
+            stated = vars(recoder)  # numbers that were given as texts are numbers there
+            settings = {name: stated[name] for name in self.then_settings or () if name in stated}
+            given |= {"k": int(self.k or USUAL_K), "then": recoder.mechanism_name, "then_settings": settings}
         left_out = {name for name in ("factors", "k", "then", "then_settings") if not given[name]} | {"n_workers"}
         return {
             name: value.item() if isinstance(value, np.generic) else value

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
-from sfumato.guarantees.estimated import BREACH_ATTACKERS, BreachMetric
+from sfumato.guarantees.estimated import BreachMetric
 from sfumato.learning.c45.tree import refuse_repeated_names
 from sfumato.learning.fold_scores import SubsetScores
 from sfumato.manifest import AnyTable, draft_manifest
@@ -28,6 +28,7 @@ from sfumato.mechanisms.breach.best_first import (
 )
 from sfumato.mechanisms.breach.drafting import breach_promise, checked_table, kept_columns
 from sfumato.mechanisms.breach.evidence import CONFIDENCE, estimate_breach, performance_evidence, risk_evidence
+from sfumato.mechanisms.breach.parameters import ATTACKER_BY_NAME, LEARNER, N_WORKERS, OWN_CLASSIFIER, SEED_OF_FOLDS
 from sfumato.mechanisms.breach.problem import BreachProblem, problem_of_frame, problem_of_table
 from sfumato.mechanisms.breach.subset_evaluation import (
     Learner,
@@ -104,19 +105,25 @@ class BestFirstWrapper(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore
     mechanism_name: ClassVar[str] = "best-first-wrapper"
     counts_persons: ClassVar[bool] = True  # nothing is counted; its folds keep the rows of a person together
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
-        "learner": ParameterSpec("what the recipient trains", tuple(BREACH_ATTACKERS)),
+        "learner": LEARNER,
         "direction": ParameterSpec("add columns to none, or drop them from all"),
-        "n_stale": ParameterSpec("expansions in a row without a better set after which the search ends", at_least=1),
-        "n_folds": ParameterSpec("folds of the search"),
-        "n_repeats": ParameterSpec("cross-validations of a set at most, until its error is known", at_least=1),
+        "n_stale": ParameterSpec(
+            "expansions in a row without a better set after which the search ends", at_least=1, at_most=99
+        ),
+        "n_folds": ParameterSpec("folds of the search", at_most=999),
+        "n_repeats": ParameterSpec(
+            "cross-validations of a set at most, until its error is known", at_least=1, at_most=99
+        ),
         "metric": ParameterSpec("performance of recipient and attacker"),
-        "attacker": ParameterSpec("whose gain is stated: as for learner; A+B: the stronger of both; strongest"),
+        "attacker": ParameterSpec(
+            "whose gain is stated: as for learner; A+B: the stronger of both; strongest", stated=ATTACKER_BY_NAME
+        ),
         "sensitive": ParameterSpec("which sensitive column the attacker wants, or the target's name"),
         "allow_increase": ParameterSpec(
             "release columns with which the attacker does better than with all; false: refuse"
         ),
-        "random_state": ParameterSpec("seed of the folds", at_least=0),
-        "n_workers": ParameterSpec("processes to train in; default: all cores for a large table"),
+        "random_state": SEED_OF_FOLDS,
+        "n_workers": N_WORKERS,
     }
 
     def __init__(
@@ -252,7 +259,7 @@ class BestFirstWrapper(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore
         """Parameters that matter to the result, as plain data."""
         given = self.get_params(deep=False) | {
             "attacker": attacker_by_name(self.attacker),
-            "learner": self.learner if isinstance(self.learner, str) else type(self.learner).__name__,
+            "learner": self.learner if isinstance(self.learner, str) else OWN_CLASSIFIER,
         }
         del given["n_workers"]
         return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees.buckets import BucketDiversity
+from sfumato.guarantees.forms import NOTHING
 from sfumato.manifest import AnyTable
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, ParameterSpec, Release, combinations
@@ -159,7 +160,9 @@ class Anatomy(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstr
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "l": ParameterSpec("different sensitive values of a group", at_least=2),
         "sensitive": ParameterSpec("column of l (default: the one with the role sensitive)"),
-        "random_state": ParameterSpec("secret seed of the grouping (default: the release's key, or random numbers)"),
+        "random_state": ParameterSpec(
+            "secret seed of the grouping (default: the release's key, or random numbers)", stated=NOTHING
+        ),
     }
 
     def __init__(

@@ -21,7 +21,7 @@ from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.axes import axes_of
-from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, ParameterSpec, Release
+from sfumato.mechanisms.base import SEEDS, Compared, Mechanism, MechanismInfo, ParameterSpec, Release
 from sfumato.mechanisms.buckets.buckets import (
     LINKS_ROWS,
     Ids,
@@ -250,9 +250,11 @@ class Slicer(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstre
         "k": ParameterSpec("rows of a bucket", at_least=2),
         "l": ParameterSpec("a sensitive value is at most 1/l probable", at_least=2),
         "sensitive": ParameterSpec("column of l (default: the one with the role sensitive)"),
-        "n_slices": ParameterSpec("slices apart from that of the sensitive column (default: of two columns)"),
-        "n_beside_sensitive": ParameterSpec("quasi-identifiers that share the sensitive column's slice"),
-        "random_state": ParameterSpec("public seed of the order within buckets"),
+        "n_slices": ParameterSpec(
+            "slices apart from that of the sensitive column (default: of two columns)", at_most=99
+        ),
+        "n_beside_sensitive": ParameterSpec("quasi-identifiers that share the sensitive column's slice", at_most=99),
+        "random_state": ParameterSpec("public seed of the order within buckets", at_least=0, below=SEEDS),
     }
 
     def __init__(

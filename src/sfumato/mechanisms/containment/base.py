@@ -32,11 +32,12 @@ from sfumato.guarantees import (
     PersonContainment,
     UniquePatterns,
 )
+from sfumato.guarantees.forms import word
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level, sample_unique_fraction
 from sfumato.measures.containment import containment_level
 from sfumato.measures.separation import distinguished_pairs, hamming_separation, pairs_separated_by_each
-from sfumato.mechanisms.base import Mechanism, Needs, Release, declared_parameter
+from sfumato.mechanisms.base import Mechanism, Needs, ParameterSpec, Release, declared_parameter
 from sfumato.progress import Progress
 from sfumato.schema import WITHHELD
 from sfumato.table.binarize import Binarization, BinarizePlan, binarize
@@ -358,10 +359,16 @@ class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         """Parameters for the manifest; what may name values that were not released is told only to be there."""
         parameters: dict[str, Any] = self.get_params(deep=False)
         if isinstance(parameters.get("reveals"), Mapping):
-            parameters["reveals"] = "declared; see guarantees"
+            parameters["reveals"] = DECLARED_BY_COLUMN
         plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
-        return plain | {"binarize": "automatic" if self.binarize is None else "declared; see recodings"}
+        return plain | {"binarize": AUTOMATIC if self.binarize is None else DECLARED}
 
+
+AUTOMATIC, DECLARED = "automatic", "declared; see recodings"
+BINARIZE = ParameterSpec(
+    "rules that turn mixed columns into binary features ([binarize] in the project)", stated=word(AUTOMATIC, DECLARED)
+)
+DECLARED_BY_COLUMN = "declared; see guarantees"
 
 _ABOUT_ALL_FEATURES = ("bound", "bound_on", "gap", "gap_fraction", "separated_pairs_bound", "n_maximal_sets")
 """What a search states of all features."""

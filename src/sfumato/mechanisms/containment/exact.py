@@ -19,8 +19,9 @@ from sklearn.svm import LinearSVC
 from sfumato.counting.bitsets import distinct_rows
 from sfumato.errors import InvalidParameterError
 from sfumato.measures.separation import n_distinguished_pairs
-from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec
+from sfumato.mechanisms.base import SEEDS, Compared, MechanismInfo, ParameterSpec
 from sfumato.mechanisms.containment.base import (
+    BINARIZE,
     ContainmentSelector,
     Labelled,
     Selection,
@@ -222,10 +223,10 @@ class ExactContainmentSelector(ContainmentSelector):
         "random_state": ParameterSpec(
             "seed of the folds and of random starts",
             at_least=0,
-            below=2**32,
+            below=SEEDS,
             allowed="a whole number from 0 to 2**32 - 1",
         ),
-        "binarize": ParameterSpec("rules that turn mixed columns into binary features ([binarize] in the project)"),
+        "binarize": BINARIZE,
     }
 
     def __init__(

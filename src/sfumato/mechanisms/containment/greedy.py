@@ -9,10 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.counting.bitsets import ProjectedRows, ones_by_class
+from sfumato.guarantees import REVEALING
+from sfumato.guarantees.forms import word
 from sfumato.measures.information import mutual_information_bits
 from sfumato.measures.separation import pairs_of_different_classes, pairs_separated_by_each, separated_pairs
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, combinations
 from sfumato.mechanisms.containment.base import (
+    BINARIZE,
+    DECLARED_BY_COLUMN,
     ContainmentSelector,
     Labelled,
     Selection,
@@ -218,14 +222,16 @@ class GreedyContainmentSelector(ContainmentSelector):
         "k": ParameterSpec("any 1-values that an attacker knows match at least k rows", at_least=2),
         "criterion": ParameterSpec("what a feature is worth"),
         "on_infeasible": ParameterSpec("at a feature that breaks k: stop or skip it"),
-        "reveals": ParameterSpec("values an attacker may know: ones, zeros, both; or by column"),
+        "reveals": ParameterSpec(
+            "values an attacker may know: ones, zeros, both; or by column", stated=word(*REVEALING, DECLARED_BY_COLUMN)
+        ),
         "max_unique_fraction": ParameterSpec(
             "bound on the share of rows with a unique 0/1 pattern",
             at_least=0,
             below=1,
             allowed="from 0 and below 1, or None",
         ),
-        "binarize": ParameterSpec("rules that turn mixed columns into binary features ([binarize] in the project)"),
+        "binarize": BINARIZE,
     }
 
     def __init__(

@@ -15,6 +15,7 @@ from sfumato.errors import InvalidParameterError
 from sfumato.measures.separation import distinguished_pairs, pairs_of_different_classes
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec
 from sfumato.mechanisms.containment.base import (
+    BINARIZE,
     ContainmentSelector,
     Labelled,
     Selection,
@@ -98,7 +99,7 @@ class MaximalContainmentSelector(ContainmentSelector):
         "r": ParameterSpec("how many of the largest sets are compared", at_least=1),
         "criterion": ParameterSpec("what the best set is"),
         "time_budget": replace(TIME_BUDGET, help="seconds after which the best found so far is taken"),
-        "binarize": ParameterSpec("rules that turn mixed columns into binary features ([binarize] in the project)"),
+        "binarize": BINARIZE,
     }
 
     def __init__(

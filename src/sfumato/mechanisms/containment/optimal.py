@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from sfumato.measures.separation import pairs_of_different_classes
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec
-from sfumato.mechanisms.containment.base import ContainmentSelector, Labelled, Selection, weights_in_separation
+from sfumato.mechanisms.containment.base import (
+    BINARIZE,
+    ContainmentSelector,
+    Labelled,
+    Selection,
+    weights_in_separation,
+)
 from sfumato.mechanisms.containment.feasibility import (
     LATTICE_COLUMNS,
     Lattice,
@@ -371,7 +377,7 @@ class OptimalContainmentSelector(ContainmentSelector):
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("any 1-values that an attacker knows match at least k rows", at_least=2),
         "time_budget": replace(TIME_BUDGET, help="seconds after which the best set found so far is taken"),
-        "binarize": ParameterSpec("rules that turn mixed columns into binary features ([binarize] in the project)"),
+        "binarize": BINARIZE,
     }
 
     def __init__(

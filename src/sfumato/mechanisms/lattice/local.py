@@ -21,7 +21,13 @@ from sfumato.mechanisms.lattice.base_levels import BaseLevels
 from sfumato.mechanisms.lattice.lattice import LatticeProblem
 from sfumato.mechanisms.lattice.levels import LevelRecoding
 from sfumato.mechanisms.lattice.losses import CLASS_LOSSES
-from sfumato.mechanisms.lattice.recoder import CLASS_PARAMETERS, SEARCH_PARAMETERS, HierarchyRecoder, is_about_target
+from sfumato.mechanisms.lattice.recoder import (
+    CLASS_PARAMETERS,
+    SEARCH_PARAMETERS,
+    WEIGHTS,
+    HierarchyRecoder,
+    is_about_target,
+)
 from sfumato.mechanisms.lattice.rounds import LOCAL_LOSSES, LocalResult, recode_in_rounds
 from sfumato.mechanisms.time_limit import TimeLimit
 from sfumato.progress import Progress
@@ -154,10 +160,14 @@ class LocalRecoder(HierarchyRecoder):
         "k": ParameterSpec("rows of a class", at_least=2),
         **CLASS_PARAMETERS,
         "loss": ParameterSpec("what a round minimizes on the rows that it releases", LOCAL_LOSSES),
-        "weights": ParameterSpec("weights of columns in the certainty penalty: equal, gain, or by name"),
+        "weights": ParameterSpec(
+            "weights of columns in the certainty penalty: equal, gain, or by name", stated=WEIGHTS
+        ),
         "hierarchies": SEARCH_PARAMETERS["hierarchies"],
         "min_released_fraction": ParameterSpec("share of the rows that a round releases", above=0, at_most=1),
-        "max_values_checked": ParameterSpec("values to check; then the best found so far is taken", at_least=1),
+        "max_values_checked": ParameterSpec(
+            "values to check; then the best found so far is taken", at_least=1, at_most=10**12
+        ),
     }
 
     def __init__(

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sfumato.counting.cells import CellTable, cell_table
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, LikenessVariant
+from sfumato.guarantees.forms import COLUMNS, NOTHING, list_of, named, number, word
 from sfumato.guarantees.persons import ROWS_AND_PERSONS
 from sfumato.manifest import AnyTable, draft_manifest, in_three_digits
 from sfumato.measures.loss import suppressed_fraction
@@ -190,6 +191,9 @@ SEARCH_SHARE = 0.8
 """Share of the time for the levels; the rest is for suppressed rows, which gain more by it."""
 LEAST_SECONDS = 0.5
 """Seconds that a search gets, if the limit is not less, where preparation took nearly all the time."""
+HIERARCHIES = {"oneOf": [NOTHING, list_of(COLUMNS)]}
+WEIGHTS = {"oneOf": [word("equal", "gain"), {**named(number(0, 10_000)), "names": "columns"}]}
+"""How a manifest states hierarchies (which columns have one of the user's) and weights of columns."""
 CLASS_PARAMETERS: Mapping[str, ParameterSpec] = {
     "l": ParameterSpec("l-diversity of the sensitive columns in every class"),
     "variant": ParameterSpec("kind of l-diversity"),
@@ -209,7 +213,7 @@ GOAL_PARAMETERS: Mapping[str, ParameterSpec] = {
 }
 """What recoders that leave rows out can be asked to guarantee."""
 SEARCH_PARAMETERS: Mapping[str, ParameterSpec] = {
-    "hierarchies": ParameterSpec("files by column (default: the project's, else built)"),
+    "hierarchies": ParameterSpec("files by column (default: the project's, else built)", stated=HIERARCHIES),
     "regroup": ParameterSpec("recode suppressed rows once more among themselves"),
     "max_seconds": ParameterSpec(
         "time for hierarchies, counting and search; then the best found so far is taken", above=0
@@ -575,7 +579,7 @@ class GlobalRecoder(HierarchyRecoder):
         **GOAL_PARAMETERS,
         "loss": ParameterSpec("what is minimized", LOSSES),
         "guide": ParameterSpec("losses of the target by its labels, or by predicted scores"),
-        "weights": ParameterSpec("weights of columns in the loss: equal, gain, or by name"),
+        "weights": ParameterSpec("weights of columns in the loss: equal, gain, or by name", stated=WEIGHTS),
         **SEARCH_PARAMETERS,
         **POPULATION_PARAMETERS,
     }

@@ -22,6 +22,7 @@ from sfumato.guarantees import (
     PersonGlobalAnonymity,
     PersonKKAnonymity,
 )
+from sfumato.guarantees.forms import COLUMNS, NOTHING, list_of
 from sfumato.learning.c45.criteria import Criterion
 from sfumato.learning.c45.grow import grow
 from sfumato.learning.c45.splits import SplitWays, Tally
@@ -424,7 +425,10 @@ class ErrorRiskTree(Recoder):
         "refine": ParameterSpec("divide large groups further along all columns; false: the paper's method"),
         "min_samples_leaf": ParameterSpec("rows of a leaf before pruning", at_least=1),
         "criterion": ParameterSpec("entropy (gain ratio, as C4.5) or plain gain for classes, variance for numbers"),
-        "targets": ParameterSpec("columns to keep predictable, separated by commas (default: the target)"),
+        "targets": ParameterSpec(
+            "columns to keep predictable, separated by commas (default: the target)",
+            stated={"oneOf": [NOTHING, COLUMNS, list_of(COLUMNS)]},
+        ),
         "guide": ParameterSpec("grow and refine by labels, or by predicted scores of the target"),
         "splits": ParameterSpec("split a categorical column one value against the rest, or into all its values"),
         **_of_uniform_cells(

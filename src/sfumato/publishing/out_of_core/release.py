@@ -9,12 +9,20 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sfumato.audit.checks import AuditReport
+from sfumato.audit.evidence import with_names_of_files
 from sfumato.audit.not_in_memory import audit_rows
 from sfumato.audit.out_of_core import BlockReader
 from sfumato.audit.reading.columns import Declared
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import Manifest, stating_unique_rows
-from sfumato.mechanisms.base import Needs, check_takes_both_roles, columns_with_hierarchies, name_of, needs_of
+from sfumato.mechanisms.base import (
+    Needs,
+    check_digits,
+    check_takes_both_roles,
+    columns_with_hierarchies,
+    name_of,
+    needs_of,
+)
 from sfumato.mechanisms.registry import registered_mechanisms
 from sfumato.progress import Progress, in_rows
 from sfumato.publishing.manifest_file import manifest_path_for
@@ -83,6 +91,7 @@ def propose(
     """
     where = OUT_OF_CORE if isinstance(original, LargeTable) else ON_A_CLUSTER
     way = check_able(mechanism, where)
+    check_digits(mechanism)
     check_takes_both_roles(original.schema, mechanism)
     check_text_columns(original.outline, columns_with_hierarchies(mechanism))
     n_persons = n_repeating_persons(original, memory.n_bytes)
@@ -241,7 +250,7 @@ def audit_large_file(
     manifest, entries = read_manifest(Path(manifest_path))
     auditing = in_rows(progress, _stated_rows(manifest), "rows audited")
     released = open_released(path, manifest, memory.n_bytes, progress=auditing)
-    return audit_rows(
+    report = audit_rows(
         BlockReader(memory.n_bytes, auditing),
         released,
         entries,
@@ -252,6 +261,7 @@ def audit_large_file(
         key=key,
         check_roles=check_roles,
     )
+    return with_names_of_files(report, entries, path, original.source if original is not None else None)
 
 
 def _stated_rows(manifest: Manifest) -> int:
