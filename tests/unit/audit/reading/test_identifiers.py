@@ -54,7 +54,7 @@ def confirmed(folder: Path, remark: str, *options: str) -> dict[str, Any]:
 
 def audited(folder: Path, manifest: dict[str, Any], *options: str) -> int:
     stated = folder / "forged.json"
-    stated.write_text(json.dumps(sealed(manifest), indent=2) + "\n", "utf-8")
+    stated.write_text(json.dumps(sealed(manifest), indent=2, ensure_ascii=False) + "\n", "utf-8")
     given = ["--manifest", str(stated), "--original", str(folder / "table.csv"), "--accept", "roles,figures,order"]
     return run(["audit", str(folder / "r.csv"), *given, *options])
 
