@@ -8,7 +8,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from sfumato.audit.manifest_form import _MANIFESTS, Kinds, Names, _form_of
+from sfumato.audit.manifest_form import _MANIFESTS, Kinds, Limited, Names, _form_of
 from sfumato.schema import Kind, Role
 
 Path = tuple[str | int, ...]
@@ -135,6 +135,8 @@ def _added(key: str, form: Any, names: list[str]) -> Iterator[Any]:
 
 
 def _other_leaves(found: Any, form: Any, names: list[str], others: list[str]) -> Iterator[Any]:
+    if isinstance(form, Limited):
+        form = {"integer": "count", "number": "number", "string": "text"}[form.form["type"]]
     if isinstance(form, frozenset):
         yield from (word for word in sorted(form) if word != found)
         return

@@ -22,7 +22,7 @@ NAMES = ["id", "age", "sex", "pay", "ill", "cost", "y"]
 ROLES = ["--identifiers", "id", "--target", "y", "--sensitive", "ill", "--quasi-identifiers", "age,sex,pay"]
 ROLES += ["--other", "cost"]
 HARMLESS = {
-    r"(input\.(name|format)|mechanism\.|versions).*": "the publisher's word, which the audit says that it is",
+    r"(mechanism\.|versions).*": "the publisher's word, of a closed form, which the audit says that it is",
     r"recodings\.\d+\.levels.*": "the publisher's word, which the audit says that it is",
     r"(evidence|guarantees)\S* left out": "less is said",
     r"(output\.columns\.\d+\.(unit|missing)|recodings\.\d+\.domain\.\d+) left out": "less is said, of nothing measured",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
@@ -39,7 +38,8 @@ SEED_OF_FOLDS = ParameterSpec("seed of the folds", at_least=0, below=SEEDS)
 BREACH_PARAMETERS: Mapping[str, ParameterSpec] = {
     "max_breach_increase": ParameterSpec(
         "percent by which the attacker may do better than before; distp: as mere guessing; baseline: 0",
-        stated=number(-100, 10_000),
+        digits=6,
+        stated=number(-100, 10_000, digits=6),
     ),
     "allow_increase": ParameterSpec("must be true for a max_breach_increase above 0"),
     "weights": ParameterSpec("weights of performance, privacy and size in E(S)", stated=list_of(number(0, 10_000))),
@@ -98,7 +98,7 @@ def rule_by_name(rule: AcceptanceRule, given: float | AlphaName, judge: SubsetJu
     """
     if given != "distp":
         return rule
-    alpha = math.floor(100 * judge.breach_increase(())) / 100  # a promise has few digits, and no less is asked for
+    alpha = judge.breach_increase(())
     if alpha > 0 and not rule.allow_increase:
         problem = "got distp, and with all columns the attacker does worse than by mere guessing"
         hint = "name another attacker, take baseline, or set allow_increase"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol, Self
@@ -441,7 +442,7 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
     ) -> Release:
         made = None if self.coarsened_ is None else self.coarsened_.made
         released = kept_columns(original, chosen) if made is None else made.table
-        bound = breach_promise(problem, original.schema, chosen, self.max_breach_increase_, attacker, self.metric)
+        bound = breach_promise(problem, original.schema, chosen, self._stated_increase, attacker, self.metric)
         manifest = draft_manifest(
             original,
             released,
@@ -455,10 +456,16 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         )
         return Release(released, manifest, kept_rows=None if made is None else made.kept_rows)
 
+    @property
+    def _stated_increase(self) -> float:
+        """Bound that is stated: the one that was given or, of one by name, what was measured, rounded up."""
+        found = self.max_breach_increase_
+        return math.ceil(100 * found) / 100 if isinstance(self.max_breach_increase, str) else found
+
     def _parameters(self) -> dict[str, Any]:
         """Parameters that matter to the result, as plain data; newer ones where they are given, so not the workers."""
         given = self.get_params(deep=False) | {
-            "max_breach_increase": self.max_breach_increase_,
+            "max_breach_increase": self._stated_increase,
             "weights": [float(f"{weight:.{USUAL_DIGITS}g}") for weight in three_weights(self.weights)],
             "attacker": attacker_by_name(self.attacker),
             "learner": self.learner if isinstance(self.learner, str) else OWN_CLASSIFIER,
