@@ -40,7 +40,7 @@ class LargeGroups(Mondrian):
         made = super().release(table, progress=progress)
         entry = promise(5.0).to_dict() | {"statement": promise(5.0).describe(), "audited": None}
         mechanism = made.manifest.mechanism
-        used = {**mechanism, "parameters": {**mechanism["parameters"], "m": 5.0}}
+        used = {**mechanism, "name": "large-groups", "parameters": {**mechanism["parameters"], "m": 5.0}}
         return made.with_manifest(guarantees=(*made.manifest.guarantees, entry), mechanism=used)
 
 

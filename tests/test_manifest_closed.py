@@ -23,7 +23,7 @@ from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import key_of_release, read_as_written
 
 MOST_BITS = 64
-MORE_BITS = {"best-first-wrapper": 90, "breach-aware": 145, "breach-aware, then": 150, "gain-recoding": 66}
+MORE_BITS = {"best-first-wrapper": 92, "breach-aware": 150, "breach-aware, then": 157, "gain-recoding": 67}
 """Mechanisms with more numbers among their settings: a seed of 32 bits, weights, limits of times and shares."""
 LONG, FINE = "x" * 100, 0.123456789012345
 SETTINGS = {
@@ -168,7 +168,7 @@ def values_of_limited(form, found):
     near = found if isinstance(found, int | float) else least
     if form["type"] == "integer" and "digits" not in form:
         return most - least + 1, [near + 1, max(near - 1, least), least, most - 1]
-    powers = math.log10(max(abs(most), 1)) + (6 if form["type"] == "number" else 0)  # from a millionth on
+    powers = math.log10(max(abs(most), 1)) + (9 if form["type"] == "number" else 0)
     n = 900 * powers if form["type"] == "number" else min(900 * powers, most - least + 1)
     return n, [near + 1, float(f"{near * 1.07 + 0.01:.3g}"), 0.5, float(f"{most / 2:.2g}")]
 

@@ -39,7 +39,7 @@ VERSIONS = (1, 2, 3)
 STRICT_VERSIONS = (2, 3)
 """Versions without unknown keys, in one canonical form."""
 
-SMALLEST = 1e-6
+SMALLEST = 1e-9
 """Numbers among the settings of a mechanism are 0 or at least so far from it."""
 
 _HASH = {"type": "string", "pattern": "^[0-9a-f]{64}$"}

@@ -86,7 +86,7 @@ def _has_digits(found: float, digits: int) -> bool:
     return float(f"{found:.{digits - 1}e}") == found and not 0 < abs(found) < _SMALLEST
 
 
-_SMALLEST = 1e-6
+_SMALLEST = 1e-9
 RELEASE_NUMBER = r"(0|[1-9][0-9]?)(\.(0|[1-9][0-9]?)){1,2}"
 """First numbers of a version, which are all that a manifest has of it."""
 

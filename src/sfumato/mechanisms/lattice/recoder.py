@@ -744,6 +744,8 @@ def _plain(value: Any) -> Any:
     """Write numbers of NumPy as those of Python, which a manifest can hold."""
     if isinstance(value, Mapping):
         return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, np.floating):
+        return float(str(value))  # in the digits of its own type
     return value.item() if isinstance(value, np.generic) else value
 
 
