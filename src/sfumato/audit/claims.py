@@ -38,8 +38,9 @@ class ClaimedColumn:
     value_labels: tuple[tuple[float | str, str], ...] = ()
     """Labels that a file of a statistics package holds of the column and of its codes."""
     unit: str | None = None
-    is_confirmed: bool = False
     """What the original has next to every number of the column."""
+    is_confirmed: bool = False
+    """Whether somebody has said that the column names nobody."""
 
 
 @dataclass(frozen=True)
