@@ -24,6 +24,7 @@ lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tests.shape
 
 types: $(DEV)
 	$(BIN)/mypy
