@@ -6,7 +6,7 @@ The rules, first match wins:
 2. a value holds what names a person by its form (:mod:`sfumato.table.identifiers.forms`): it is withheld;
 3. values of a public list (diagnoses, drugs, countries) are categories; the rules below judge the others;
 4. values that fewer than five rows hold cover more than one row in a hundred: it is withheld, unless they are few next
-   to the frequent ones and written as these are;
+   to the frequent ones and not written as names, codes or sentences are;
 5. it has more than 20 values and a name that says nothing: it is withheld.
 
 A set or a label that lists such values says who is in it, whatever k is; so does a column that is passed through.
@@ -49,7 +49,7 @@ _FEWEST_RARE = 3  # one or two may be a word for "unknown"
 _FEWEST_CODES = 3  # a rare category may be called H1N1
 _WRITTEN = 0.8
 _FEWEST_NAMES, _NAMES_FRACTION, _NAMES_FRACTION_OF_PLACES = 3, 0.05, 0.25
-_MOST_LOOKED_THROUGH = 50_000
+_MOST_LOOKED_THROUGH = 2_000  # of a column that is withheld anyway; the form is only its reason
 _LONGEST = 60  # letters of a category, beyond which it is a sentence
 _SHORTEST_CUT = 3  # letters from which the beginning of a category is one that was cut off
 _NAMES_SHOWN = 5
@@ -114,12 +114,8 @@ def why_withheld(column: Column, coded: CodedColumn, *, is_recognised: bool = Tr
 def _exact_times(coded: CodedColumn, kind: Kind) -> str:
     """Say that a column of dates holds times of the day that few rows share; an empty text where it does not."""
     n_present, n_distinct = coded.n_rows - coded.n_missing, coded.n_distinct - coded.values.null_count
-    if (
-        kind is not Kind.DATE
-        or isinstance(coded, OpenColumn)
-        or n_present < _FEWEST_ROWS
-        or n_present >= _FEW_ROWS * n_distinct
-    ):
+    is_counted = n_present >= _FEWEST_ROWS and not isinstance(coded, OpenColumn)
+    if kind is not Kind.DATE or not is_counted or n_present >= _FEW_ROWS * n_distinct:
         return ""
     share = Cells.of(coded, kind).share(_TIME_OF_DAY.search)
     return str(Finding("exact times", share)) if share >= UNIQUE_FRACTION / 2 else ""
@@ -161,10 +157,15 @@ class _Values:
         """Take the values of a sample: of so many, it tells what they are."""
         return _Values(cells.texts, np.asarray(cells.rows), self.name)
 
+    @property
+    def few(self) -> int:
+        """Rows from which a value is frequent: five; below 250 rows one in fifty, and two at least."""
+        return min(_FEW_ROWS, max(2, -(-int(self.rows.sum()) // 50)))
+
     @cached_property
     def is_rare(self) -> NDArray[np.bool_]:
-        """Whether fewer than five rows hold a value; of a table below 250 rows, fewer than one in fifty, or one."""
-        return np.asarray(self.rows < min(_FEW_ROWS, max(2, -(-int(self.rows.sum()) // 50))))
+        """Whether fewer rows than that hold a value."""
+        return np.asarray(self.rows < self.few)
 
     def form(self) -> str:
         """Say what names a person by its form, in any value; names by a list in rare values or in many."""
@@ -202,7 +203,7 @@ class _Values:
         if share > _MOST_RARE and len(rare) >= _FEWEST_RARE:
             is_few = 2 * len(rare) <= len(frequent) and share <= _MOST_RARE_OF_CATEGORIES
             if not is_few or _are_written_otherwise(rare, frequent):
-                return f"{len(rare):,} of {len(spelled.texts):,} values are in fewer than {_FEW_ROWS} rows each"
+                return f"{len(rare):,} of {len(spelled.texts):,} values are in fewer than {spelled.few} rows each"
         forms = set(map(form_of, frequent))
         n_codes = sum(_CODE.fullmatch(text) is not None and form_of(text) not in forms for text in rare)
         if n_codes >= _FEWEST_CODES:
