@@ -22,7 +22,7 @@ TESTS = {
     "tests -m hypothesis --ignore tests/spark": {"SFUMATO_ALL_EXAMPLES": "1"},
 }
 """Files of tests, or how pytest is to choose them, and what makes them long."""
-_LONGEST = 1200.0
+_LONGEST = 2400.0
 
 
 def run(effort: Effort, folder: Path) -> Outcome:
