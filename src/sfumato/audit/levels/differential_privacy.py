@@ -84,7 +84,7 @@ _ALLOWED: dict[str, _Form] = {
     "suppressed_rows": _zero,
     "output": {
         **_each("name", "sha256", "format", "rows", "order", "escaped_formulas"),
-        "columns": [_each("name", "role", "kind", "domain", "missing")],
+        "columns": [_each("name", "role", "kind", "domain", "missing", "confirmed")],
     },
     "mechanism": {
         **_each("name"),
