@@ -28,6 +28,7 @@ HARMLESS = {
     r"(output\.columns\.\d+\.(unit|missing)|recodings\.\d+\.domain\.\d+) left out": "less is said, of nothing measured",
     r"output\.columns\.\d+\.domain left out": "less is said, of nothing measured",
     r"perturbation\.max_copied_fraction (left out|= 1\.0)": "less is said, or a limit that every table keeps",
+    r"output\.columns\.\d+\.confirmed added: True": "the publisher's word, which the audit says that it is",
     r"guarantees turned round": "the same is said",
     r"perturbation\.slices\.\d+ turned round": "the same is said",
     r"recodings\.\d+ left out": "cells that were recoded to themselves are unchanged cells",

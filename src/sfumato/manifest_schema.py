@@ -391,7 +391,7 @@ _SESSION = {
         {
             "mode": word("totals", "selection-only"),
             "sharing": word("seeds", "shares"),
-            "weights": list_of(number(0, 1)),
+            "weights": list_of(number(0, 10**6)),
             "privacy": word("pooled", "average"),
             "epsilon": {"oneOf": [NOTHING, number(0, 10**6)]},
             "min_count": {"oneOf": [NOTHING, {**COUNT, "maximum": 10**6}]},

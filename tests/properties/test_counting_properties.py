@@ -91,11 +91,14 @@ def test_diversity_and_closeness_agree_with_the_definitions(drawn, c):
     spelled = drawn.column(name)
     merged = [None if text is None else oracles.same_value(text) for text in spelled]
     # a value stands where the first of its spellings does
-    places = list(dict.fromkeys(None if text is None else oracles.same_value(text) for text in in_order(spelled)))
+    ranked = [*oracles.in_rank_order([text for text in dict.fromkeys(spelled) if text is not None]), None]
+    places = list(
+        dict.fromkeys(None if text is None else oracles.same_value(text) for text in ranked if text in spelled)
+    )
     equal = max(oracles.equal_t_closeness(public.rows, values) for values in (merged, spelled))
     ordered = max(
         oracles.ordered_t_closeness(public.rows, merged, places),
-        oracles.ordered_t_closeness(public.rows, spelled, in_order(spelled)),
+        oracles.ordered_t_closeness(public.rows, spelled, [text for text in ranked if text in spelled]),
     )
 
     distinct, entropy = (

@@ -109,6 +109,7 @@ def without_output(manifest_path, *more):
     for part, key in (("output", "sha256"), ("output", "name"), *more):
         entries[part].pop(key)
     del entries["digest"]
+    entries["versions"].pop("pyarrow", None)  # which writes no part files of a cluster
     return entries
 
 

@@ -233,7 +233,7 @@ _SESSION = {
     "agreed?": {
         "mode?": frozenset({"totals", "selection-only"}),
         "sharing?": frozenset({"seeds", "shares"}),
-        "weights?": [_number(0, 1)],
+        "weights?": [_number(0, 10**6)],
         "privacy?": frozenset({"pooled", "average"}),
         "epsilon?": ("null", _number(0, 10**6)),
         "min_count?": ("null", _count(0, 10**6)),

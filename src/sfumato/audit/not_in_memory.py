@@ -356,8 +356,8 @@ def _with_identifiers(found: AuditReport, reader: RowReader[AnyRows], released: 
     cells = _long_cells(reader, released, claims)
     values = {**values_of(Columns(released.outline)), **{name: own for name, own in cells.items() if own is not None}}
     every: list[Check | Unchecked] = [*found.checks, *found.unchecked]
-    kept = [one for one in every if one.name != IDENTIFIERS]
-    return AuditReport.of([*kept, *check_identifiers(values, claims)], found.levels)
+    (place,) = (place for place, one in enumerate(every) if one.name == IDENTIFIERS)
+    return AuditReport.of([*every[:place], *check_identifiers(values, claims), *every[place + 1 :]], found.levels)
 
 
 def _check_spelling(

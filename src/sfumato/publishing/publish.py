@@ -121,7 +121,8 @@ def propose_release(
     check_takes_both_roles(table.coded_part.schema, chosen)
     done = table.coded_part.prepared
     if not is_differentially_private(mechanism):  # whose refusals must not depend on the rows either
-        check_text_columns(table, columns_with_hierarchies(mechanism))
+        if not getattr(mechanism, "roles_are_agreed", False):
+            check_text_columns(table, columns_with_hierarchies(mechanism))
     elif done is not None:
         refuse_preparation(name_of(mechanism))
     if key is not None and getattr(mechanism, "hides_choices", False):

@@ -21,8 +21,13 @@ class IdentifierCounts:
 
     @property
     def repeats(self) -> bool:
-        """Whether several rows may be about one person; ten or more only if the name says that it numbers people."""
-        return 1 < self.n_values < self.n_rows and (self.numbers_people or self.n_rows < _MOST_ROWS * self.n_values)
+        """Whether several rows may be about one person."""
+        return 1 < self.n_values < self.n_rows
+
+    @property
+    def is_shared_by_many(self) -> bool:
+        """Whether so many rows share a value that it is rather a category, unless the name says otherwise."""
+        return not self.numbers_people and self.n_rows >= _MOST_ROWS * self.n_values
 
     @property
     def numbers_people(self) -> bool:

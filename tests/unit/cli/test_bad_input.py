@@ -111,7 +111,7 @@ def test_a_target_that_a_quasi_identifier_determines_is_said_to_be_disclosed(fol
 
 @pytest.mark.slow
 def test_several_hundred_classes_are_measured_without_boosting(folder, capsys):
-    code, lines = release(capsys, people(600, y=lambda i: f"v{i % 300}"), "--target", "y")
+    code, lines = release(capsys, people(600, y=lambda i: f"v{i % 300}"), "--target", "y", "--confirm", "y")
 
     assert code == 0
     assert "gradient boosting" not in line_of(lines, "Prediction:")

@@ -78,6 +78,7 @@ def test_the_auc_is_measured_where_the_release_has_one():
 def test_nothing_is_offered_where_nothing_helps_or_nothing_is_wrong():
     alone = people(illness=(Role.SENSITIVE, ["same", "other"] * 100))
     numbers = people(well=(Role.TARGET, [float(i) for i in range(200)]))
+    numbers = numbers.with_schema(numbers.schema.with_confirmed(["well"]))
 
     assert remedy_for(sfumato.release(alone, Automatic(k=40)), alone, Automatic(k=40)) is None
     assert remedy_for(sfumato.release(numbers, Automatic(k=5)), numbers, Automatic(k=5)) is None

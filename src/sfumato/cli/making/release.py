@@ -260,7 +260,7 @@ def command(
     if not release.manifest.is_differentially_private:  # what is said then must not depend on a look at the rows
         show_ages(order.guesses)
         show_readings(original.coded_part.schema)
-        show_persons(original)
+        show_persons(original, order.guesses)
         say_left_out(original)
     if data:
         say_not_used()

@@ -87,11 +87,12 @@ def show_repeating(identifiers: Iterable[IdentifierCounts]) -> None:
         click.echo(on_one_line(f"note: {one.in_words()}: --person {shlex.quote(one.name)}"), err=True)
 
 
-def show_persons(table: AnyTable) -> None:
-    """Say what is known or has to be asked about who is in a table."""
+def show_persons(table: AnyTable, guesses: Sequence[ColumnGuess] = ()) -> None:
+    """Say what is known or has to be asked about who is in a table; not about withheld texts that many rows share."""
     from sfumato.table.persons import identifiers_of, person_notes
 
-    show_repeating(identifiers_of(table))
+    withheld = {guess.column.name for guess in guesses if guess.is_withheld}
+    show_repeating(one for one in identifiers_of(table) if not (one.name in withheld and one.is_shared_by_many))
     show_notes(person_notes(table))
 
 

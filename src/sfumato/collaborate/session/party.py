@@ -148,6 +148,8 @@ class ProjectionReleaser(Mechanism):
     """
 
     mechanism_name: ClassVar[str] = MECHANISM_NAME
+    roles_are_agreed: ClassVar[bool] = True
+    """Every party has seen them before anybody connected: nobody is asked about a column again."""
 
     schema: SharedSchema
     removed: Sequence[str]
@@ -479,9 +481,7 @@ def _staged(
             if not isinstance(rows, Table):
                 release, publish = stack.enter_context(rows.staged(releaser, output, force=force))
             else:
-                # the roles were shown to every party, and agreed on, before anybody connected: that is the decision
-                decided = rows.with_schema(rows.schema.with_confirmed(rows.schema.names()))
-                release = (make_release if output is None else propose_release)(decided, releaser)
+                release = (make_release if output is None else propose_release)(rows, releaser)
                 if output is not None:
                     publish = stack.enter_context(staged(release, output, original=rows, force=force))
         except SfumatoError:

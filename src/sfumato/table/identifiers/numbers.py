@@ -123,7 +123,7 @@ def is_checked_number(text: str) -> bool:
 
     Examples
     --------
-    >>> is_checked_number("IBAN DE89 3704 0044 0532 0130 00"), is_checked_number("DE89 3704 0044 0532 0130 01")
+    >>> is_checked_number("IBAN DE89 3704 0044 0532 0130 00"), is_checked_number("DE12 ABCD 1")
     (True, False)
     """
     parts = re.split(r"[ ./-]", text.upper())[:_MOST_PARTS]

@@ -190,8 +190,8 @@ FORGED = {
     "a promise twice": (lambda data: data["guarantees"].append(data["guarantees"][0]), REFUSED, "one of them twice"),
     "a text among the figures": (
         lambda data: data["evidence"]["risk"].update(what_this_is="certified by an authority"),
-        EXCEPT,
-        "no check recomputes: 'what this is'",
+        REFUSED,
+        "sentences that no release has: 'what_this_is'",
     ),
     "a format of a column that is not there": (
         lambda data: data["input"].update(read_as={"born": "DD/MM/YYYY"}),
