@@ -108,7 +108,7 @@ def shows_values(role: Role, kind: Kind) -> bool:
     """Whether a release may show single values of a column: passed through, or listed in sets and labels.
 
     Numbers and dates become ranges where they are quasi-identifiers, and are what recipients want where they are
-    sensitive. A target is shown because somebody has named it.
+    sensitive. Whether the texts of a target are released is asked apart.
 
     Examples
     --------
