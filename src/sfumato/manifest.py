@@ -15,7 +15,7 @@ from typing import Any
 
 from sfumato.counting.unique_rows import n_unique_rows
 from sfumato.errors import ManifestError, ManifestRefusedError
-from sfumato.guarantees import GUARANTEES, DifferentialPrivacy, Guarantee, guarantee_from_dict
+from sfumato.guarantees import GUARANTEES, ROW, DifferentialPrivacy, Guarantee, guarantee_from_dict
 from sfumato.manifest_schema import STRICT_VERSIONS, VERSION, VERSIONS, in_order, problems_in
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
@@ -280,9 +280,13 @@ def with_audited(
 ) -> tuple[Mapping[str, Any], ...]:
     """State audited levels: as they are where released rows show them, else in three digits."""
     return tuple(
-        {**entry, "audited": in_three_digits(level) if GUARANTEES[entry["kind"]].rests_on_original else level}
+        {**entry, "audited": in_three_digits(level) if _rests_on_original(entry) else level}
         for entry, level in zip(guarantees, levels, strict=True)
     )
+
+
+def _rests_on_original(entry: Mapping[str, Any]) -> bool:
+    return GUARANTEES[entry["kind"]].of_original or entry["unit"] != ROW
 
 
 def draft_manifest(

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from sfumato.attack.candidates import fitting_kinds
 from sfumato.attack.class_risk import expected_inverse_population_size, highest_and_mean, mean_risk
 from sfumato.attack.correspondence import ABSENT, Correspondence
-from sfumato.audit.levels.persons.at_risk import highest_of_each, largest_share, named, persons_of_classes
+from sfumato.audit.levels.persons_at_risk import highest_of_each, largest_share, named, persons_of_classes
 
 Ids = NDArray[np.int64]
 

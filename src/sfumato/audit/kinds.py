@@ -64,11 +64,13 @@ class Judging:
         Measures the level on the released table alone.
     beside_original : callable or None
         Measures the level on the release beside its original.
+    by_persons : callable or None
+        Measures the level by persons, on the release beside its original, which says whose a row is.
     in_population : callable or None
         Measures the level on the release beside a table of the population. Without any of these functions a promise is
         one about how a release came about, see :mod:`sfumato.audit.levels.differential_privacy`.
     by_counts : bool
-        Whether counts of distinct released rows are enough, so that it can be judged out of core and on a cluster.
+        Whether counts of distinct released rows are enough to judge it by rows, out of core and on a cluster too.
     is_about_fitting_rows : bool
         Whether it is about which released rows fit which original ones.
     above_zero : tuple of str
@@ -81,6 +83,7 @@ class Judging:
     parameters: tuple[str, ...] = ()
     on_release: Callable[[Any, AnyTable], float] | None = None
     beside_original: Callable[[Any, Beside], float] | None = None
+    by_persons: Callable[[Any, Beside], float] | None = None
     in_population: Callable[[Any, InPopulation], float] | None = None
     by_counts: bool = False
     is_about_fitting_rows: bool = False

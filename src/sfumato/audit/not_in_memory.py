@@ -22,9 +22,9 @@ from sfumato.audit.kinds import JUDGED, Around
 from sfumato.audit.levels import entropy
 from sfumato.audit.levels.breach import check_large_breach, coarsened_columns, measure_large
 from sfumato.audit.levels.entropy import check_gain_promise
-from sfumato.audit.levels.persons.groups import check_person_promise, limit_of_persons, within_limit_of_persons
-from sfumato.audit.levels.persons.not_in_memory import AskedOfPersons, Counts, GroupKeys, losses_away, measure_away
-from sfumato.audit.levels.persons.row_promises import person_column, promises_of_rows, said_of_rows
+from sfumato.audit.levels.persons import check_person_promise, limit_of_persons, within_limit_of_persons
+from sfumato.audit.levels.persons_not_in_memory import AskedOfPersons, Counts, GroupKeys, losses_away, measure_away
+from sfumato.audit.levels.row_promises import person_column, promises_of_rows, said_of_rows
 from sfumato.audit.original.cell_rules import CellRule, cell_rules
 from sfumato.audit.original.fidelity import check_description, check_rows
 from sfumato.audit.original.labels import check_labels
@@ -51,7 +51,7 @@ from sfumato.audit.verify import (
     without_open_questions,
 )
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError, SchemaError
-from sfumato.guarantees import BreachBound, Containment, Guarantee, KAnonymity, PersonAnonymity, PrivacyGain
+from sfumato.guarantees import BreachBound, Containment, Guarantee, KAnonymity, PrivacyGain
 from sfumato.progress import Progress
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import PersonRows, Table
@@ -250,9 +250,7 @@ def beyond_counts(claims: Claims) -> Iterator[str]:
     """Name what counts of distinct rows cannot show."""
     if claims.input_parties is not None:
         yield "a release of several parties' rows"
-    kinds = [promise.guarantee.kind for promise in claims.promises]
-    known = (*PATTERNS, *COMPARED, PersonAnonymity.kind)
-    yield from (kind for kind in kinds if kind not in known and not _is_counted(kind))
+    yield from (promise.guarantee.name for promise in claims.promises if not _is_measured_away(promise.guarantee))
     yield from (name for name in _NOT_COUNTED_RISKS if name in claims.stated_risk)
     if any(recoding.rule == TYPICAL for recoding in claims.recodings.values()):
         yield "cells that are typical of their class"
@@ -262,9 +260,17 @@ def beyond_counts(claims: Claims) -> Iterator[str]:
         yield "incomplete rows that were left out"
 
 
-def _is_counted(kind: str) -> bool:
+def _is_measured_away(guarantee: Guarantee) -> bool:
+    """Whether counts of distinct rows, or the original where its rows are, can show a guarantee."""
+    if guarantee.kind in COMPARED:
+        return True
+    return isinstance(guarantee, KAnonymity) if guarantee.by_persons else _is_counted(guarantee)
+
+
+def _is_counted(guarantee: Guarantee) -> bool:
     """Whether counts of distinct rows can show a guarantee, whoever counted."""
-    return kind in JUDGED and JUDGED[kind].by_counts
+    judging = JUDGED.get(guarantee.kind)
+    return not guarantee.by_persons and judging is not None and (judging.by_counts or guarantee.kind in PATTERNS)
 
 
 def _judged_together(claims: Claims) -> list[str]:
@@ -276,7 +282,7 @@ def _judged_together(claims: Claims) -> list[str]:
     for promise in counted:
         names += [*promise.columns, *getattr(promise.guarantee, "protected", ())]
         sensitive = getattr(promise.guarantee, "sensitive", None)
-        names += [sensitive] if sensitive is not None and _is_counted(promise.guarantee.kind) else []
+        names += [sensitive] if sensitive is not None and _is_counted(promise.guarantee) else []
     return list(dict.fromkeys(names))
 
 
@@ -389,7 +395,7 @@ def _judged_beside(
     has_roles: bool,
 ) -> AuditReport:
     """Put what the two tables together show in the place of what the release alone shows of such promises."""
-    if not any(promise.guarantee.kind in (*COMPARED, PersonAnonymity.kind) for promise in claims.promises):
+    if not any(own.guarantee.by_persons or own.guarantee.kind in COMPARED for own in claims.promises):
         return found
 
     def telling(names: Sequence[str], sensitive: str) -> list[str]:
@@ -403,7 +409,7 @@ def _judged_beside(
     levels = []
     for promise, level in zip(claims.promises, found.levels, strict=True):
         own: list[Check] = []
-        if isinstance(promise.guarantee, PersonAnonymity):
+        if isinstance(promise.guarantee, KAnonymity) and promise.guarantee.by_persons:
             checks += check_person_promise(promise.guarantee, around)
             own = list(_check_persons(promise, promise.guarantee, reader, counted, original, beside))
         elif isinstance(promise.guarantee, BreachBound) and coarsened_columns(promise.guarantee, claims):
@@ -418,7 +424,7 @@ def _judged_beside(
 
 def _check_persons(
     promise: Promise,
-    guarantee: PersonAnonymity,
+    guarantee: KAnonymity,
     reader: RowReader[AnyRows],
     counted: CountedTable,
     original: AnyRows,
@@ -426,8 +432,8 @@ def _check_persons(
 ) -> Iterator[Check]:
     """Whether every group has the rows of enough persons, whom the original alone knows."""
     try:
-        if guarantee.person not in original.schema:
-            raise ColumnNotFoundError(guarantee.person, original.schema.names(), where="the original")
+        if guarantee.unit not in original.schema:
+            raise ColumnNotFoundError(guarantee.unit, original.schema.names(), where="the original")
         asked = _asked_of_persons(guarantee, reader, counted, original, beside)
         found = measure_away(*asked)
         limited = limit_of_persons(beside.claims)
@@ -444,7 +450,7 @@ def _check_persons(
 
 
 def _asked_of_persons(
-    guarantee: PersonAnonymity,
+    guarantee: KAnonymity,
     reader: RowReader[AnyRows],
     counted: CountedTable,
     original: AnyRows,
@@ -456,7 +462,7 @@ def _asked_of_persons(
         original,
         list(cell_rules(beside.released, beside.original, beside.claims)),
         lambda names: reader.counted(original, names),
-        lambda known: reader.persons_of_groups(original, known, guarantee.person),
+        lambda known: reader.persons_of_groups(original, known, guarantee.unit),
     )
 
 
@@ -476,7 +482,7 @@ def _check_row_promises(
     def level(own: Guarantee) -> float:
         if isinstance(own, BreachBound):
             return measure_large(own, original, reader.progress)
-        if not isinstance(own, PersonAnonymity):
+        if not isinstance(own, KAnonymity):
             raise AssertionError
         try:
             return measure_away(*_asked_of_persons(own, reader, counted, original, beside))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sfumato.audit.checks import IN_MEMORY, Check, Unchecked, listed
 from sfumato.audit.claims import ClaimedPersons, Claims
 from sfumato.audit.levels.breach import telling_columns
-from sfumato.audit.levels.persons.not_in_memory import Counts, GroupKeys
+from sfumato.audit.levels.persons_not_in_memory import Counts, GroupKeys
 from sfumato.audit.not_in_memory import RowReader, is_long
 from sfumato.audit.original.bags_on_disk import check_bag_on_disk
 from sfumato.audit.original.cell_rules import CellRule, Codes

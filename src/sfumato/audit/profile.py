@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.audit.levels.anonymity import anonymity_level, containment_level, sample_uniques, share_below
 from sfumato.audit.levels.diversity import closeness_level, distinct_level, entropy_level, recursive_level
-from sfumato.audit.levels.persons.at_risk import Risks, highest_of_each, largest_share, named, persons_of_classes
+from sfumato.audit.levels.persons_at_risk import Risks, highest_of_each, largest_share, named, persons_of_classes
 from sfumato.audit.reading.columns import (
     AnyTable,
     Classes,

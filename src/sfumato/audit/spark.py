@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.audit.checks import IN_MEMORY, Check, Unchecked
 from sfumato.audit.claims import ClaimedPersons, Claims
 from sfumato.audit.levels.breach import FIGURE_NAMES, FIGURES, counts_tell, figures_tell
-from sfumato.audit.levels.persons.not_in_memory import GroupKeys
+from sfumato.audit.levels.persons_not_in_memory import GroupKeys
 from sfumato.audit.not_in_memory import RowReader, TooManyRowsError
 from sfumato.audit.original.cell_rules import CellRule, FittingRule
 from sfumato.audit.original.matching import ImpossibleError, TooManyLayersError, UnmatchedError, matched_rows

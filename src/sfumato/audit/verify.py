@@ -55,8 +55,7 @@ from sfumato.audit.levels.both_roles import check_both_roles, sensitive_and_know
 from sfumato.audit.levels.breach import sample_words
 from sfumato.audit.levels.buckets import check_bucket_numbers
 from sfumato.audit.levels.differential_privacy import NOISE, check_construction, check_exactness, unconfirmed
-from sfumato.audit.levels.persons.groups import check_person_suppression
-from sfumato.audit.levels.persons.row_promises import check_row_promises
+from sfumato.audit.levels.persons import check_person_promise, check_person_suppression
 from sfumato.audit.levels.registry import (
     is_about_fitting_rows,
     is_measurable,
@@ -65,6 +64,7 @@ from sfumato.audit.levels.registry import (
     needs_original,
     needs_population,
 )
+from sfumato.audit.levels.row_promises import check_row_promises
 from sfumato.audit.levels.tree_disclosure import check_disclosure
 from sfumato.audit.manifest_form import KNOWN_MECHANISMS, OWN_PARAMETERS, RELEASE_NUMBER
 from sfumato.audit.original.fidelity import check_description, check_fidelity
@@ -359,6 +359,8 @@ def _is_synthetic(claims: Claims) -> bool:
 
 def _check_further(around: Around) -> Iterator[Check | Unchecked]:
     for promise in around.claims.promises:
+        if promise.guarantee.by_persons:
+            yield from check_person_promise(promise.guarantee, around)
         judging = JUDGED.get(promise.guarantee.kind)
         if judging is not None and judging.further is not None:
             yield from judging.further(promise.guarantee, around)
@@ -403,7 +405,7 @@ def _check_promise(
     beside: Beside | None,
     population: GivenPopulation | None,
 ) -> Iterator[Check | Unchecked]:
-    kind = promise.guarantee.kind
+    kind = promise.guarantee.name
     yield _check_coverage(promise, claims)
     yield from check_both_roles(promise, Columns(released), claims)
     yield from _check_parameters(promise, claims)
@@ -449,18 +451,18 @@ def check_level(promise: Promise, found: float, n_rows: int | None = None, more:
     said = f"{'holds' if passed else 'does not hold'}: promised {name} = {promised:g}, found {found:.6g}"
     sampled = "" if n_rows is None else sample_words(guarantee, n_rows)
     said += f", estimated on the audit's own {sampled}" if sampled else ""
-    return Check(_level_name(promise), passed, f"{guarantee.kind} {said}{more}", promised, _in_json(found))
+    return Check(_level_name(promise), passed, f"{guarantee.name} {said}{more}", promised, _in_json(found))
 
 
 def not_measured(promise: Promise, problem: Exception) -> Check:
     """Say that a promise cannot be measured, and therefore not be kept."""
-    kind, promised = promise.guarantee.kind, getattr(promise.guarantee, promise.guarantee.level.name)
+    kind, promised = promise.guarantee.name, getattr(promise.guarantee, promise.guarantee.level.name)
     return Check(_level_name(promise), False, f"{kind} cannot be measured: {problem}", promised)
 
 
 def _said_of_bound(promise: Promise, told: NotToldError) -> Iterator[Check | Unchecked]:
     """Say that a promise holds whichever way rows belong together, or that it cannot be told."""
-    kind, name, parameter = promise.guarantee.kind, _level_name(promise), promise.guarantee.level.name
+    kind, name, parameter = promise.guarantee.name, _level_name(promise), promise.guarantee.level.name
     if promise.guarantee.is_met_by(told.at_least):
         promised = getattr(promise.guarantee, parameter)
         said = f"holds: promised {parameter} = {promised:g}, found at least {told.at_least:.6g}"
@@ -481,7 +483,7 @@ def _merged_words(promise: Promise, columns: Columns) -> str:
 
 
 def _level_name(promise: Promise) -> str:
-    return f"{promise.guarantee.kind}: level"
+    return f"{promise.guarantee.name}: level"
 
 
 def _parameters(promise: Promise) -> tuple[str, ...]:
@@ -491,7 +493,7 @@ def _parameters(promise: Promise) -> tuple[str, ...]:
 
 def _check_coverage(promise: Promise, claims: Claims) -> Check:
     """Whether a promise speaks of every released quasi-identifier: one that it leaves out could single people out."""
-    kind = promise.guarantee.kind
+    kind = promise.guarantee.name
     covered = frozenset(promise.columns) | {sensitive_and_known(promise, claims)}  # who wants a value lacks it
     left_out = [name for name in claims.names(Role.QUASI_IDENTIFIER) if name not in covered]
     said = f"leaves out released quasi-identifiers: {listed(left_out)}" if left_out else "covers all quasi-identifiers"
@@ -501,7 +503,7 @@ def _check_coverage(promise: Promise, claims: Claims) -> Check:
 
 def _check_parameters(promise: Promise, claims: Claims) -> Iterator[Check]:
     """Whether the mechanism was run with the parameters that are promised."""
-    kind = promise.guarantee.kind
+    kind = promise.guarantee.name
     for name in _parameters(promise):
         promised = getattr(promise.guarantee, name, None)
         if promised is not None and name not in claims.parameters and _is_left_out(name, claims):
@@ -551,7 +553,7 @@ def _is_level_of(guarantee: Guarantee, name: str, claims: Claims) -> bool:
 
 def check_audited(promise: Promise, found: float) -> Check:
     """Whether a level is the one that the manifest gives as audited; rounded where it rests on the original."""
-    kind, stated = promise.guarantee.kind, promise.audited
+    kind, stated = promise.guarantee.name, promise.audited
     name = f"{kind}: audited level"
     if stated is None:
         return Check(name, False, f"{kind}: the manifest gives no audited level", None, _in_json(found))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from sfumato.attack.correspondence import Correspondence
 from sfumato.attack.person_risk import owners
-from sfumato.audit.levels.persons.at_risk import highest_of_persons
+from sfumato.audit.levels.persons_at_risk import highest_of_persons
 from sfumato.displays.base import (
     BLUE,
     GREY,

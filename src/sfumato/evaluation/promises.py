@@ -24,18 +24,10 @@ ALL_KINDS = "all"
 _JOINED = {
     "l-diversity": STRICT,
     "t-closeness": STRICT,
-    "l-persons": STRICT,
-    "t-persons": STRICT,
-    "beta-persons": STRICT,
-    "delta-persons": STRICT,
-    "alpha-k-persons": STRICT,
     "beta-likeness": STRICT,
     "delta-disclosure": STRICT,
     "alpha-k-anonymity": STRICT,
     "global-anonymity": "kk-anonymity",
-    "containment-persons": "containment",
-    "kk-persons": "kk-anonymity",
-    "global-persons": "kk-anonymity",
     "bucket-size": "buckets",
     "bucket-diversity": "buckets",
 }

@@ -9,16 +9,13 @@ promise. Every module of this folder is loaded, so that a new guarantee needs no
 from importlib import import_module
 from pkgutil import iter_modules
 
-from sfumato.guarantees.base import GUARANTEES, ROUNDING, Guarantee, declared, guarantee_from_dict
+from sfumato.guarantees.base import GUARANTEES, ROUNDING, ROW, Guarantee, declared, guarantee_from_dict
 from sfumato.guarantees.anonymity import GlobalAnonymity, KAnonymity, KKAnonymity
-from sfumato.guarantees.containment import REVEALING, Containment, PersonContainment, UniquePatterns
-from sfumato.guarantees.persons import PersonAnonymity, PersonGlobalAnonymity, PersonKKAnonymity
+from sfumato.guarantees.containment import REVEALING, Containment, UniquePatterns
 from sfumato.guarantees.population import AboutPopulation, KMap, Presence
 from sfumato.guarantees.diversity import DiversityVariant, LDiversity, check_diversity
 from sfumato.guarantees.closeness import ClosenessDistance, TCloseness
-from sfumato.guarantees.person_values import PersonCloseness, PersonDiversity
 from sfumato.guarantees.value_shares import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, LikenessVariant
-from sfumato.guarantees.person_shares import PersonDisclosure, PersonLikeness, PersonShare
 from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.guarantees.estimated import BreachBound
 from sfumato.guarantees.entropy import PrivacyGain
@@ -32,6 +29,7 @@ __all__ = [
     "ONE_ROW_CHANGED",
     "REVEALING",
     "ROUNDING",
+    "ROW",
     "AboutPopulation",
     "AlphaKAnonymity",
     "BetaLikeness",
@@ -50,15 +48,6 @@ __all__ = [
     "KMap",
     "LDiversity",
     "LikenessVariant",
-    "PersonAnonymity",
-    "PersonCloseness",
-    "PersonContainment",
-    "PersonDisclosure",
-    "PersonDiversity",
-    "PersonGlobalAnonymity",
-    "PersonKKAnonymity",
-    "PersonLikeness",
-    "PersonShare",
     "Presence",
     "PrivacyGain",
     "TCloseness",

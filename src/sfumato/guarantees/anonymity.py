@@ -20,6 +20,8 @@ _OTHERS_LEARNED = (
     "not promised: that other columns stay unknown. If all rows of a group have the same value, the group discloses "
     "it; an attack on the release counts these cases"
 )
+ROWS_AND_PERSONS = "rows and persons"
+"""What a limit of suppression counts where persons have several rows: of neither a larger share may be left out."""
 OF_FITTING_ROWS = (
     "k-anonymity: fewer than k released rows may be equal.",
     "That other columns stay unknown: if all fitting rows have the same value, they disclose it.",
@@ -29,9 +31,13 @@ OF_FITTING_ROWS = (
 @declared
 @dataclass(frozen=True)
 class KAnonymity(MayLeaveOut, CrowdGuarantee):
-    """Every row shares its values on ``columns`` (or ``protected``) with at least k - 1 other rows."""
+    """Every row shares its values on ``columns`` (or ``protected``) with at least k - 1 other rows.
+
+    By persons the equal rows are those of at least k persons: five visits of one patient are one patient.
+    """
 
     kind: ClassVar[str] = "k-anonymity"
+    counts_persons: ClassVar[bool] = True
     asked_as: ClassVar[tuple[str, ...]] = ("k", "k-anonymity")
     form_field: ClassVar[FormField | None] = FormField(
         symbol="k",
@@ -44,7 +50,7 @@ class KAnonymity(MayLeaveOut, CrowdGuarantee):
         title="k-anonymity",
         meaning="Every row has the same quasi-identifying values as at least k − 1 other rows. These values do not "
         "distinguish the rows of such a group.",
-        found="Found: the smallest group of equal rows has {level} rows. Promised: at least {k}.",
+        found="Found: the smallest group of equal rows has {level} {units}. Promised: at least {k}.",
         against=KNOWS_ALL,
         not_promised=(
             "That the sensitive value stays unknown: if all rows of a group share it, the group discloses it.",
@@ -59,6 +65,9 @@ class KAnonymity(MayLeaveOut, CrowdGuarantee):
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""
+        if self.by_persons:
+            crowd = f"belong to at least {self.k} different persons{self._by()}"
+            return f"rows that are equal on {len(self.over)} quasi-identifying columns {crowd}{self._left_out()}"
         return (
             f"every row shares its values on {len(self.over)} quasi-identifying columns "
             f"with at least {self.k - 1} other rows{self._left_out()}"
@@ -76,10 +85,12 @@ class KKAnonymity(CrowdGuarantee):
     """(k,k)-anonymity of Gionis, Mazza and Tassa (2008): every row fits k rows of the other table, both ways.
 
     A released row fits an original one when each of its cells stands for the original's value. Weaker than
-    k-anonymity: fewer than k released rows may be equal.
+    k-anonymity: fewer than k released rows may be equal. By persons, rows of either table fit rows of at least k
+    persons of the other; a released row is one of the person whose original it was made of.
     """
 
     kind: ClassVar[str] = "kk-anonymity"
+    counts_persons: ClassVar[bool] = True
     asked_as: ClassVar[tuple[str, ...]] = ("kk-anonymity",)
     form_field: ClassVar[FormField | None] = FormField(
         symbol="k",
@@ -93,13 +104,15 @@ class KKAnonymity(CrowdGuarantee):
         title="(k,k)-anonymity",
         meaning="Every original row fits at least k released rows, and every released row fits at least k original "
         "ones. Released rows need not be equal.",
-        found="Found: every row of either table fits at least {level} rows of the other. Promised: at least {k}.",
+        found="Found: every row of either table fits at least {level} {units} of the other. Promised: at least {k}.",
         against=KNOWS_ALL,
         not_promised=OF_FITTING_ROWS,
     )
 
     def in_plain_words(self) -> str:
         """Say the promise for people."""
+        if self.by_persons:
+            return self.describe()
         return (
             f"on {len(self.columns)} quasi-identifying columns, every original row fits at least {self.k} released "
             f"rows and every released row fits at least {self.k} original rows. This is not k-anonymity: fewer than "
@@ -108,10 +121,13 @@ class KKAnonymity(CrowdGuarantee):
 
     def describe(self) -> str:
         """Say the promise in one sentence, as manifests state it."""
+        of = f"at least {self.k}"
+        released, original = (f"{of} released rows", f"{of} original ones")
+        if self.by_persons:
+            released, original = (f"{which} of {of} different persons" for which in ("released rows", "original rows"))
         return (
-            f"on {len(self.columns)} quasi-identifying columns every original row fits at least {self.k} released rows "
-            f"and every released row at least {self.k} original ones (which is not k-anonymity: fewer than {self.k} "
-            "released rows may be equal)"
+            f"on {len(self.columns)} quasi-identifying columns every original row fits {released} and every released "
+            f"row {original} (which is not k-anonymity: fewer than {self.k} released rows may be equal){self._by()}"
         )
 
     def left_open(self, facts: ReleaseFacts) -> Iterator[str]:
@@ -127,16 +143,19 @@ class GlobalAnonymity(CrowdGuarantee):
     """Global (1,k)-anonymity of Gionis, Mazza and Tassa (2008).
 
     Holds also against an attacker who knows every original row: each of them can be any of k released rows in some
-    assignment of all released rows to all original ones.
+    assignment of all released rows to all original ones. By persons the rows that an original row can be are those of
+    at least k persons. Assignments need not keep a person's rows together: whoever can tell that several released rows
+    are one person's can rule some out.
     """
 
     kind: ClassVar[str] = "global-anonymity"
+    counts_persons: ClassVar[bool] = True
     asked_as: ClassVar[tuple[str, ...]] = ("global-anonymity",)
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="global (1,k)-anonymity",
         meaning="Match every person with one released row: over all such matchings, each original row can still belong "
         "to at least k released rows.",
-        found="Found: every original row can belong to at least {level} released rows. Promised: at least {k}.",
+        found="Found: every original row can belong to at least {level} released {units}. Promised: at least {k}.",
         against="an attacker who knows the quasi-identifying values of everybody in the table, and that each of them "
         "has one row",
         not_promised=OF_FITTING_ROWS,
@@ -144,6 +163,8 @@ class GlobalAnonymity(CrowdGuarantee):
 
     def in_plain_words(self) -> str:
         """Say the promise for people."""
+        if self.by_persons:
+            return self.describe()
         return (
             f"each original row can belong to at least {self.k} released rows, even for an attacker who knows all "
             f"original rows on {len(self.columns)} quasi-identifying columns"
@@ -151,7 +172,10 @@ class GlobalAnonymity(CrowdGuarantee):
 
     def describe(self) -> str:
         """Say the promise in one sentence, as manifests state it."""
+        crowd = f"at least {self.k} released rows"
+        if self.by_persons:
+            crowd = f"released rows of at least {self.k} different persons"
         return (
             f"even to somebody who knows all original rows on {len(self.columns)} quasi-identifying columns, each of "
-            f"them can belong to at least {self.k} released rows (global (1,k)-anonymity)"
+            f"them can belong to {crowd} (global (1,k)-anonymity){self._by()}"
         )

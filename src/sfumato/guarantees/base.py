@@ -10,7 +10,7 @@ mechanisms have measures for that, and the audit has its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from string import Formatter
 from typing import Any, ClassVar, TypeVar
 
@@ -19,6 +19,12 @@ from sfumato.guarantees.forms import Crowd
 
 ROUNDING = 1e-9
 """Slack for real-valued levels, so that a promise is not missed by the last bit of a logarithm."""
+
+ROW = "row"
+"""Unit of a guarantee that counts rows; any other is the name of the column that tells persons apart."""
+
+LINKED = "That several rows of one person cannot be linked to each other by what they hold."
+_COUNTED_ONCE = "Persons are counted, not rows: a person with several rows counts once."
 
 LEAST_CROWD = 2
 """Fewest rows, or different values, that a promise is about: every row is one of at least 1, so 1 promises nothing."""
@@ -74,7 +80,7 @@ class GuaranteeWords:
     meaning : str
         What holds, in a sentence or two.
     found : str
-        What the audit found, with places for ``level`` and the guarantee's own fields.
+        What the audit found, with places for ``level``, ``units`` (rows or persons) and the guarantee's own fields.
     against : str
         Whom it protects against.
     not_promised : tuple of str
@@ -141,8 +147,22 @@ class ReleaseFacts:
         return f"{sentence}{start} smallest equivalence class of the release has {self.smallest_class:,} {rows}"
 
 
-class Guarantee:
-    """A promise about a released table, over named released columns; subclasses are frozen dataclasses."""
+class _OverColumns:
+    """Every guarantee has this field, and each says where it is among its own."""
+
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Guarantee(_OverColumns):
+    """A promise about a released table, over named released columns; subclasses are frozen dataclasses.
+
+    Parameters
+    ----------
+    unit : str
+        What is counted: rows, or the persons whom the column of this name tells apart. A table of rows is one of
+        persons in which every row is its own person.
+    """
 
     kind: ClassVar[str]
     """Name in manifests, and where guarantees are told apart."""
@@ -152,14 +172,55 @@ class Guarantee:
     """Names by which a comparison is asked for it; several kinds may share one, ``kind`` itself means this one."""
     form_field: ClassVar[FormField | None] = None
     """Field of the page for its level; ``None`` where nobody asks for it by itself."""
-    rests_on_original: ClassVar[bool] = False
-    """Whether the level is computed from columns and rows that are not released; it is then stated in three digits."""
+    counts_persons: ClassVar[bool] = False
+    """Whether persons can be its unit."""
+    of_original: ClassVar[bool] = False
+    """Whether the level is computed from columns and rows that are not released, whatever its unit is."""
     slack: ClassVar[float] = ROUNDING
     """How far a level may miss the promised one; nothing where levels are counts."""
     absent_when_empty: ClassVar[tuple[str, ...]] = ()
     """Fields that a manifest has only where they say something."""
 
-    columns: tuple[str, ...]
+    unit: str = field(default=ROW, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.unit, str) or not (self.unit == ROW or (self.unit and self.counts_persons)):
+            allowed = f"'{ROW}'" + (" or the column that tells persons apart" if self.counts_persons else "")
+            raise InvalidParameterError("unit", f"got {self.unit!r}", allowed=allowed)
+
+    @property
+    def by_persons(self) -> bool:
+        """Whether persons are counted."""
+        return self.unit != ROW
+
+    @property
+    def name(self) -> str:
+        """Its kind, and that persons are counted where they are."""
+        return f"{self.kind} by persons" if self.by_persons else self.kind
+
+    @property
+    def rests_on_original(self) -> bool:
+        """Whether the level is computed from what is not released, as persons are; it then has three digits."""
+        return self.of_original or self.by_persons
+
+    @property
+    def explained(self) -> GuaranteeWords:
+        """What it means for people, by its unit."""
+        if not self.by_persons:
+            return self.words
+        meaning, not_promised = f"{self.words.meaning} {_COUNTED_ONCE}", (LINKED, *self.words.not_promised)
+        return replace(self.words, title=f"{self.words.title} by persons", meaning=meaning, not_promised=not_promised)
+
+    def _weighed(self) -> str:
+        """Say how persons count in a group and in the table."""
+        if not self.by_persons:
+            return ""
+        weighed = "where each person weighs 1 in a group and in the table, shared over the person's rows there"
+        return f", {weighed}{self._by()}"
+
+    def _by(self) -> str:
+        """Say which column tells persons apart."""
+        return f" (by '{self.unit}', which is not released)" if self.by_persons else ""
 
     def describe(self) -> str:
         """Say the promise in one sentence, as manifests state it.
@@ -180,7 +241,7 @@ class Guarantee:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for the manifest."""
-        own: dict[str, Any] = asdict(self)  # type: ignore[call-overload]  # every subclass is a dataclass
+        own: dict[str, Any] = asdict(self)
         said = {name: value for name, value in own.items() if value or name not in self.absent_when_empty}
         return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in said.items()}
 
@@ -228,6 +289,7 @@ class CrowdGuarantee(Guarantee):
     columns: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_whole("k", self.k, LEAST_CROWD)
 
 
@@ -245,12 +307,12 @@ def declared(guarantee: _Declared) -> _Declared:
     TypeError
         If there is another one of this kind, or something in its declaration does not fit its fields.
     """
-    kind, names = guarantee.kind, {one.name for one in fields(guarantee)}  # type: ignore[arg-type]  # a dataclass
+    kind, names = guarantee.kind, {one.name for one in fields(guarantee)}
     told = {place for _, place, _, _ in Formatter().parse(guarantee.words.found) if place}
     problems = {
         "another one is of this kind": kind in GUARANTEES,
         "its level is none of its fields": guarantee.level.name not in names,
-        "its words tell what is none of its fields": not told <= {*names, "level"},
+        "its words tell what is none of its fields": not told <= {*names, "level", "units"},
         "it has no field 'columns'": "columns" not in names,
     }
     for problem, is_there in problems.items():
@@ -266,7 +328,7 @@ def guarantee_from_dict(data: dict[str, Any]) -> Guarantee:
     Examples
     --------
     >>> guarantee_from_dict({"kind": "containment", "k": 5, "columns": ["a"]})
-    Containment(k=5, columns=('a',), reveals=())
+    Containment(unit='row', k=5, columns=('a',), reveals=())
     """
     own: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k != "kind"}
     try:

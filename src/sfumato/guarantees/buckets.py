@@ -65,6 +65,7 @@ class BucketSize(_InBuckets):
     k: Crowd
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_whole("k", self.k, LEAST_CROWD)
 
     def in_plain_words(self) -> str:
@@ -122,6 +123,7 @@ class BucketDiversity(_InBuckets):
     beside: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_whole("l", self.l, LEAST_CROWD)
 
     def in_plain_words(self) -> str:

@@ -14,9 +14,14 @@ ClosenessDistance = Literal["equal", "ordered"]
 @declared
 @dataclass(frozen=True)
 class TCloseness(MayLeaveOut):
-    """In every class the sensitive column is distributed almost as in the whole table."""
+    """In every class the sensitive column is distributed almost as in the whole table.
+
+    By persons the distributions are those of weights: in a class each person weighs 1, shared equally over the person's
+    rows there, and in the whole release 1, shared over all of the person's released rows.
+    """
 
     kind: ClassVar[str] = "t-closeness"
+    counts_persons: ClassVar[bool] = True
     level: ClassVar[Level] = Level("t", False, "a number from 0 and below 1", lambda t: 0 <= t < 1)
     asked_as: ClassVar[tuple[str, ...]] = ("t",)
     form_field: ClassVar[FormField | None] = FormField(
@@ -41,6 +46,7 @@ class TCloseness(MayLeaveOut):
     protected: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._check_protected()
         check_share("t", self.t)
 
@@ -48,5 +54,5 @@ class TCloseness(MayLeaveOut):
         """Say the promise in one plain sentence."""
         return (
             f"among rows that are equal on {len(self.over)} quasi-identifying columns, '{self.sensitive}' is "
-            f"distributed as in the whole table up to a distance of {self.t:g}{self._left_out()}"
+            f"distributed as in the whole table up to a distance of {self.t:g}{self._weighed()}{self._left_out()}"
         )

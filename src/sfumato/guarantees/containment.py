@@ -27,10 +27,13 @@ REVEALING = ("ones", "zeros", "both")
 class Containment(CrowdGuarantee):
     """k-anonymity by containment: the ones of every row are included in those of at least k - 1 other rows.
 
-    ``reveals`` says for each column which values an attacker may know; empty means the ones of every column.
+    ``reveals`` says for each column which values an attacker may know; empty means the ones of every column. By persons
+    at least k of them have a row with all ones of a row; what two rows of a person have together counts for nobody, for
+    an attacker who looks for the values in one row finds neither.
     """
 
     kind: ClassVar[str] = "containment"
+    counts_persons: ClassVar[bool] = True
     asked_as: ClassVar[tuple[str, ...]] = ("containment",)
     form_field: ClassVar[FormField | None] = FormField(
         symbol="k",
@@ -44,7 +47,7 @@ class Containment(CrowdGuarantee):
         title="k-anonymity by containment",
         meaning="For 0/1 tables. Knowing any 1-values of a person still leaves at least k matching rows. 0-values are "
         "not covered, unless they are declared as revealing.",
-        found="Found: the revealing values of a row occur together in at least {level} rows. Promised: at least {k}.",
+        found="Found: at least {level} {units} have all revealing values of a row. Promised: at least {k}.",
         against="an attacker who knows some revealing values of a person (by default the 1-values: conditions, items "
         "bought)",
         not_promised=(
@@ -64,9 +67,10 @@ class Containment(CrowdGuarantee):
     def describe(self) -> str:
         """Say the promise in one plain sentence."""
         known, rest = self._known_and_rest()
+        crowd = f"different persons{self._by()} have a row with them all" if self.by_persons else "rows have them all"
         return (
             f"whatever {known} of a row an attacker knows among {len(self.columns)} binary columns, "
-            f"at least {self.k} rows have them all{rest}"
+            f"at least {self.k} {crowd}{rest}"
         )
 
     def _known_and_rest(self) -> tuple[str, str]:
@@ -78,9 +82,7 @@ class Containment(CrowdGuarantee):
 
     def in_plain_words(self) -> str:
         """Say the promise for people."""
-        return self._left_with("matching rows")
-
-    def _left_with(self, crowd: str) -> str:
+        crowd = "different persons with a matching row" if self.by_persons else "matching rows"
         columns = f"these {len(self.columns)} columns" if len(self.columns) != 1 else "this column"
         if not self.reveals:
             return (
@@ -98,47 +100,6 @@ class Containment(CrowdGuarantee):
     def open_values(self) -> str:
         """Values that are not covered where only 1-values are said to reveal."""
         return "" if self.reveals else "0-values"
-
-
-@declared
-@dataclass(frozen=True)
-class PersonContainment(Containment):
-    """Containment by persons: at least k persons, whom ``person`` tells apart, have a row with all ones of a row.
-
-    Of two rows of a person it is enough that one has them all; what two rows have together counts for nobody, for an
-    attacker who looks for the values in one row finds neither.
-    """
-
-    kind: ClassVar[str] = "containment-persons"
-    rests_on_original: ClassVar[bool] = True
-    form_field: ClassVar[FormField | None] = None
-    words: ClassVar[GuaranteeWords] = GuaranteeWords(
-        title="containment by persons",
-        meaning="For 0/1 tables. Knowing any 1-values of a row of a person still leaves at least k different persons "
-        "who have a row with all of them, even if a person has several rows. 0-values are not covered, unless they are "
-        "declared as revealing.",
-        found="Found: the revealing values of a row occur together in rows of at least {level} persons. Promised: at "
-        "least {k}.",
-        against="an attacker who knows some revealing values of one row of a person (by default the 1-values: "
-        "conditions, items bought)",
-        not_promised=(
-            "Anything about an attacker who knows values of several rows of a person and links these rows.",
-            *Containment.words.not_promised,
-        ),
-    )
-    person: str = ""
-
-    def describe(self) -> str:
-        """Say the promise in one plain sentence."""
-        known, rest = self._known_and_rest()
-        return (
-            f"whatever {known} of a row an attacker knows among {len(self.columns)} binary columns, at least {self.k} "
-            f"different persons (by '{self.person}', which is not released) have a row with them all{rest}"
-        )
-
-    def in_plain_words(self) -> str:
-        """Say the promise for people."""
-        return self._left_with("different persons with a matching row")
 
 
 @declared
@@ -166,6 +127,7 @@ class UniquePatterns(Guarantee):
     columns: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_share("max_unique_fraction", self.max_unique_fraction)
 
     def describe(self) -> str:

@@ -48,6 +48,7 @@ class DifferentialPrivacy(Guarantee):
     neighbours: str = ONE_ROW_CHANGED
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 < self.epsilon < float("inf"):
             raise InvalidParameterError("epsilon", f"got {self.epsilon!r}", allowed="above 0")
         if self.neighbours != ONE_ROW_CHANGED:

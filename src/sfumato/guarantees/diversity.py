@@ -25,9 +25,16 @@ def check_diversity(l: float, variant: DiversityVariant) -> None:  # noqa: E741 
 @declared
 @dataclass(frozen=True)
 class LDiversity(MayLeaveOut):
-    """Every class of rows equal on ``columns`` has well-represented values of the sensitive column."""
+    """Every class of rows equal on ``columns`` has well-represented values of the sensitive column.
+
+    By persons, distinct l are l different values that l different persons carry, each one of them: a matching of size l
+    between the values and the persons of the class. Whoever is taken out, l - 1 values of as many persons are left.
+    Entropy and recursive l are those of the weights of values: each person weighs 1 in a class, shared equally over the
+    person's rows there.
+    """
 
     kind: ClassVar[str] = "l-diversity"
+    counts_persons: ClassVar[bool] = True
     level: ClassVar[Level] = L
     asked_as: ClassVar[tuple[str, ...]] = ("l", "l-diversity")
     form_field: ClassVar[FormField | None] = FormField(
@@ -55,6 +62,7 @@ class LDiversity(MayLeaveOut):
     protected: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._check_protected()
         check_diversity(self.l, self.variant)
         if (self.variant == "recursive") != (self.c is not None):
@@ -70,4 +78,8 @@ class LDiversity(MayLeaveOut):
             "recursive": f"recursive ({self.c or 0:g}, {self.l:g})-diverse values of '{self.sensitive}'",
         }
         way = ways[self.variant]
-        return f"rows that are equal on {len(self.over)} quasi-identifying columns have {way}{self._left_out()}"
+        if self.by_persons:
+            weighed = ", where each person weighs 1, shared over the person's rows in the group"
+            way += " of as many different persons" if self.variant == "distinct" else weighed
+        said = f"rows that are equal on {len(self.over)} quasi-identifying columns have {way}"
+        return f"{said}{self._by()}{self._left_out()}"

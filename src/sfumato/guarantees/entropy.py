@@ -36,7 +36,7 @@ class PrivacyGain(Guarantee):
 
     kind: ClassVar[str] = "privacy-gain"
     level: ClassVar[Level] = Level("min_privacy_gain")
-    rests_on_original: ClassVar[bool] = True
+    of_original: ClassVar[bool] = True
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="gain by dropped columns",
         meaning="The dropped columns held at least a share θ of the information that the table could hold. Used when "
@@ -56,6 +56,7 @@ class PrivacyGain(Guarantee):
     cuts: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 < self.min_privacy_gain <= 1:
             problem = f"got {self.min_privacy_gain!r}"
             raise InvalidParameterError("min_privacy_gain", problem, allowed="above 0 and at most 1")

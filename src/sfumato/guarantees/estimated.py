@@ -71,16 +71,15 @@ class BreachBound(Guarantee):
         Of the interval around the estimate, whose lower end must not exceed α: always 0.95.
     numeric : tuple of str
         Columns of ``baseline`` that the attacker takes as numbers instead of categories.
-    person : str
-        Column that tells persons apart where some have several rows: nobody is tested on a person whom the attacker
-        was trained on. Empty: folds are of rows.
+    unit : str
+        What folds are of. By persons nobody is tested on a person whom the attacker was trained on.
     """
 
     kind: ClassVar[str] = "breach-bound"
     level: ClassVar[Level] = Level("max_breach_increase", False, "a number of percent")
     asked_as: ClassVar[tuple[str, ...]] = ("breach-bound",)
-    rests_on_original: ClassVar[bool] = True
-    absent_when_empty: ClassVar[tuple[str, ...]] = ("person",)
+    counts_persons: ClassVar[bool] = True
+    of_original: ClassVar[bool] = True
     form_field: ClassVar[FormField | None] = FormField(
         symbol="α",
         title="Gain of an attacker, in per cent",
@@ -109,9 +108,9 @@ class BreachBound(Guarantee):
     metric: Annotated[BreachMetric, TEXT] = "accuracy"
     confidence: float = BREACH_CONFIDENCE
     numeric: tuple[str, ...] = ()
-    person: str = ""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not math.isfinite(self.max_breach_increase):
             problem = f"got {self.max_breach_increase!r}"
             raise InvalidParameterError("max_breach_increase", problem, allowed="a finite number of percent")
@@ -143,9 +142,7 @@ class BreachBound(Guarantee):
         )
 
     def _by_persons(self) -> str:
-        if not self.person:
-            return ""
-        return f"; trained on some persons and tested on others (by '{self.person}', which is not released)"
+        return f"; trained on some persons and tested on others{self._by()}" if self.by_persons else ""
 
     def left_open(self, facts: ReleaseFacts) -> Iterator[str]:
         """Say that it is about one kind of attacker, and no k-anonymity."""

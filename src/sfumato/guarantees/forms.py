@@ -98,6 +98,8 @@ def form_of_guarantee(guarantee: Any) -> Form:
     """Form of a guarantee (its class) in a manifest: its fields, what is said of it, and last what may be absent."""
     hints = get_type_hints(guarantee, include_extras=True)
     own = {one.name: form_of_type(hints[one.name]) for one in fields(guarantee)}
+    if not guarantee.counts_persons:
+        own["unit"] = word(guarantee.unit)  # the class's default: rows
     optional = {name: own.pop(name) for name in guarantee.absent_when_empty}
     said = {"statement": TEXT, "audited": or_null(NUMBER)}
     return record({"kind": exactly(guarantee.kind), **own, **said}, optional)

@@ -41,7 +41,7 @@ class AboutPopulation(Guarantee):
         guess of the table.
     """
 
-    rests_on_original: ClassVar[bool] = True
+    of_original: ClassVar[bool] = True
     absent_when_empty: ClassVar[tuple[str, ...]] = ("register",)
     people: int
     columns: tuple[str, ...]
@@ -77,6 +77,7 @@ class KMap(AboutPopulation):
     k_map: Crowd
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_whole("k_map", self.k_map, LEAST_CROWD)
 
     def describe(self) -> str:
@@ -117,6 +118,7 @@ class Presence(AboutPopulation):
     delta_min: Share = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 < self.delta_max < 1:
             raise InvalidParameterError("delta_max", f"got {self.delta_max!r}", allowed="above 0 and below 1")
         check_share("delta_min", self.delta_min)

@@ -1,7 +1,8 @@
 """Shares of single sensitive values among equal rows: β-likeness, δ-disclosure privacy and (α,k)-anonymity.
 
 t-closeness adds the differences of all values up, so that much more of a rare value is little. These look at each value
-by itself: at how much more frequent it gets (β), at how much more or less frequent (δ), or at its share alone (α).
+by itself: at how much more frequent it gets (β), at how much more or less frequent (δ), or at its share alone (α). By
+persons shares are those of weights, as in t-closeness by persons; neither sense follows from the other.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ class BetaLikeness(MayLeaveOut):
     """
 
     kind: ClassVar[str] = "beta-likeness"
+    counts_persons: ClassVar[bool] = True
     level: ClassVar[Level] = Level("beta", False, "a number above 0", lambda beta: beta > 0)
     asked_as: ClassVar[tuple[str, ...]] = ("beta",)
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
@@ -78,6 +80,7 @@ class BetaLikeness(MayLeaveOut):
     protected: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._check_protected()
         check_above_zero("beta", self.beta)
 
@@ -87,7 +90,7 @@ class BetaLikeness(MayLeaveOut):
         return (
             f"among rows that are equal on {len(self.over)} quasi-identifying columns, no value of '{self.sensitive}' "
             f"exceeds its share in the whole table by more than {self.beta:g} times that share{enhanced}"
-            f"{self._left_out()}"
+            f"{self._weighed()}{self._left_out()}"
         )
 
 
@@ -114,6 +117,7 @@ class DeltaDisclosure(MayLeaveOut):
     """
 
     kind: ClassVar[str] = "delta-disclosure"
+    counts_persons: ClassVar[bool] = True
     level: ClassVar[Level] = Level("delta", False, "a number above 0", lambda delta: delta > 0)
     asked_as: ClassVar[tuple[str, ...]] = ("delta",)
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
@@ -131,6 +135,7 @@ class DeltaDisclosure(MayLeaveOut):
     protected: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._check_protected()
         check_above_zero("delta", self.delta)
 
@@ -139,7 +144,7 @@ class DeltaDisclosure(MayLeaveOut):
         return (
             f"among rows that are equal on {len(self.over)} quasi-identifying columns, every value of "
             f"'{self.sensitive}' occurs, with its share in the whole table up to a factor of e^{self.delta:g}"
-            f"{self._left_out()}"
+            f"{self._weighed()}{self._left_out()}"
         )
 
 
@@ -158,13 +163,14 @@ class AlphaKAnonymity(MayLeaveOut):
     """
 
     kind: ClassVar[str] = "alpha-k-anonymity"
+    counts_persons: ClassVar[bool] = True
     level: ClassVar[Level] = Level("alpha", False, "a number above 0 and below 1", lambda alpha: 0 < alpha < 1)
     asked_as: ClassVar[tuple[str, ...]] = ("alpha",)
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="(α,k)-anonymity",
         meaning="Every group of equal rows has at least k, and no sensitive value makes up more than a share α of it.",
         found="Found: the most frequent value of a group has a share of {level}. Promised: at most {alpha}, in groups "
-        "of at least {k}.",
+        "of at least {k} {units}.",
         against=f"{KNOWS_ALL}, and who wants the sensitive one",
         not_promised=(
             "Protection where the values of a group mean nearly the same.",
@@ -178,12 +184,17 @@ class AlphaKAnonymity(MayLeaveOut):
     protected: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._check_protected()
         check_largest_share(self.alpha, self.k)
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""
+        crowd, weighed = f"are at least {self.k}", ""
+        if self.by_persons:
+            crowd = f"belong to at least {self.k} different persons"
+            weighed = f", where each person weighs 1, shared over the person's rows in the group{self._by()}"
         return (
-            f"rows that are equal on {len(self.over)} quasi-identifying columns are at least {self.k}, and no value of "
-            f"'{self.sensitive}' has a share above {self.alpha:g} among them{self._left_out()}"
+            f"rows that are equal on {len(self.over)} quasi-identifying columns {crowd}, and no value of "
+            f"'{self.sensitive}' has a share above {self.alpha:g} among them{weighed}{self._left_out()}"
         )

@@ -10,7 +10,7 @@ so cells of different groups must differ.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +18,10 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees import (
     ROUNDING,
-    BetaLikeness,
-    DeltaDisclosure,
+    ROW,
     DiversityVariant,
+    KAnonymity,
     LDiversity,
-    PersonAnonymity,
-    PersonCloseness,
-    PersonDisclosure,
-    PersonDiversity,
-    PersonLikeness,
-    PersonShare,
-    TCloseness,
 )
 from sfumato.guarantees.base import Guarantee
 from sfumato.measures.person_weights import matched_diversity_by_class, value_weights
@@ -80,28 +73,19 @@ def promised_by_persons(guarantees: Iterable[SensitiveGuarantee], person: str) -
 
     Examples
     --------
-    >>> [g.kind for g in promised_by_persons([LDiversity(3, "illness", ("age",))], "patient")]
-    ['l-diversity', 'l-persons']
+    >>> [g.unit for g in promised_by_persons([LDiversity(3, "illness", ("age",))], "patient")]
+    ['row', 'patient']
     """
     found: list[Guarantee] = []
     for one in guarantees:
-        if isinstance(one, LDiversity):
-            found += [one] if one.variant == "distinct" else []
-            found.append(PersonDiversity(one.l, one.sensitive, one.columns, one.variant, one.c, person))
-        elif isinstance(one, TCloseness):
-            found.append(PersonCloseness(one.t, one.sensitive, one.columns, one.distance, person))
-        elif isinstance(one, BetaLikeness):
-            found.append(PersonLikeness(one.beta, one.sensitive, one.columns, one.likeness, person))
-        elif isinstance(one, DeltaDisclosure):
-            found.append(PersonDisclosure(one.delta, one.sensitive, one.columns, person))
-        else:
-            found.append(PersonShare(one.alpha, one.k, one.sensitive, one.columns, person))
+        found += [one] if isinstance(one, LDiversity) and one.variant == "distinct" else []
+        found.append(replace(one, unit=person))
     return found
 
 
-def person_crowds(table: Table, k: int, columns: tuple[str, ...]) -> list[PersonAnonymity]:
+def person_crowds(table: Table, k: int, columns: tuple[str, ...]) -> list[KAnonymity]:
     """Promise k persons in every group; nothing where no column tells persons apart, or each has one row."""
-    return [PersonAnonymity(k, columns, table.schema.person or "")] if person_codes(table) is not None else []
+    return [KAnonymity(k, columns, unit=table.schema.person or ROW)] if person_codes(table) is not None else []
 
 
 @dataclass(frozen=True, eq=False)

@@ -106,7 +106,7 @@ def columns_of(manifest: Manifest) -> dict[str, Column]:
         domain = by.get("domain", entry.get("domain"))
         kind = Kind(by.get("kind", entry["kind"]))
         found[name] = Column(name, Role(entry["role"]), kind, tuple(domain) if domain else None)
-    persons = [getattr(promise, "person", None) for promise in manifest.promised()]
+    persons = [promise.unit for promise in manifest.promised() if promise.by_persons]
     kept = (manifest.input or {}).get("one_row_per_person")
     for person in [*persons, kept["column"] if kept else None]:
         if person:

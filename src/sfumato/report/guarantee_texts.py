@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sfumato.guarantees import guarantee_from_dict
+from sfumato.guarantees import ROW, guarantee_from_dict
 
 if TYPE_CHECKING:  # the page's server takes these words too, and loads no heavy library
     from sfumato.manifest import Manifest
@@ -36,7 +36,7 @@ def assumptions_of(manifest: Manifest) -> list[str]:
     """Say what the promises of a release rest on; what it says of persons takes the place of the usual assumption."""
     kept = (manifest.input or {}).get("one_row_per_person")
     said = _ONE_ROW
-    if any(entry.get("person") for entry in manifest.guarantees):
+    if any(entry.get("unit", ROW) != ROW for entry in manifest.guarantees):
         said = "The column that tells persons apart does so. Rows of one person may still be linked by what they hold."
     elif kept:
         said = (
@@ -57,14 +57,15 @@ def guarantee_in_words(entry: Mapping[str, Any]) -> dict[str, Any]:
     """
     own = {name: value for name, value in entry.items() if name not in ("statement", "audited")}
     guarantee = guarantee_from_dict(own)
-    words = guarantee.words
+    words = guarantee.explained
+    units = "persons" if guarantee.by_persons else "rows"
     fields = {name: number_in_words(value) for name, value in guarantee.to_dict().items()}
     return {
         "kind": guarantee.kind,
         "title": words.title,
         "statement": guarantee.in_plain_words(),
         "level": entry.get("audited"),
-        "found": words.found.format(**fields | {"level": number_in_words(entry.get("audited"))}),
+        "found": words.found.format(**fields, units=units, level=number_in_words(entry.get("audited"))),
         "against": words.against,
         "not_promised": list(words.not_promised),
     }

@@ -299,7 +299,7 @@ def _promise(entry: Mapping[str, Any]) -> str:
     found, name = entry.get("audited"), guarantee.level.name
     symbol = f"{name} = " if len(name) == 1 else ""
     level = f" (audit found {symbol}{found:g})" if isinstance(found, int | float) else ""
-    return f"{guarantee.words.title}: {guarantee.in_plain_words()}{level}"
+    return f"{guarantee.explained.title}: {guarantee.in_plain_words()}{level}"
 
 
 def _columns(release: Release, shown: Columns, original: AnyTable | None) -> tuple[int, tuple[str, ...]]:

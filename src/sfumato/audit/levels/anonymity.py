@@ -8,7 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.audit.kinds import CROWD, LEFT_OUT, Judging, judge
+from sfumato.audit.kinds import CROWD, LEFT_OUT, Judging, NotToldError, judge
+from sfumato.audit.levels.persons import Ids, fewest_persons_by_fit, released_rows
+from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.columns import AnyTable, Classes, Columns, Counts, distinct_patterns, group_rows, summed
 from sfumato.audit.reading.values import zero_one
 from sfumato.errors import NotBinaryError
@@ -40,6 +42,17 @@ def measure(guarantee: KAnonymity, released: AnyTable) -> float:
     return anonymity_level(group_rows(Columns(released), guarantee.over))
 
 
+def measure_by_persons(guarantee: KAnonymity, beside: Beside) -> float:
+    """Fewest persons of a group of equal released rows; 0 for a table without rows."""
+    try:
+        rows = released_rows(guarantee.over, beside)
+    except NotToldError as exc:
+        raise NotToldError(str(exc), fewest_persons_by_fit(guarantee, beside)) from None
+    persons = beside.original.coded(guarantee.unit).codes[rows.places]
+    pairs = np.unique(np.column_stack([rows.groups, persons]), axis=0)
+    return int(np.bincount(pairs[:, 0]).min()) if len(pairs) else 0
+
+
 def measure_uniques(guarantee: UniquePatterns, released: AnyTable) -> float:
     """Share of the rows that are unique on the guarantee's columns; 1 for a table without rows, which keeps nothing."""
     classes = group_rows(Columns(released), guarantee.columns)
@@ -48,7 +61,13 @@ def measure_uniques(guarantee: UniquePatterns, released: AnyTable) -> float:
 
 judge(
     KAnonymity.kind,
-    Judging(form={**CROWD, **LEFT_OUT}, parameters=("k",), on_release=measure, by_counts=True),
+    Judging(
+        form={**CROWD, **LEFT_OUT},
+        parameters=("k",),
+        on_release=measure,
+        by_persons=measure_by_persons,
+        by_counts=True,
+    ),
 )
 judge(
     UniquePatterns.kind,
@@ -199,11 +218,60 @@ def known_items(ones: sp.csr_matrix, reveals: Sequence[str]) -> sp.csr_matrix:
     return sp.csr_matrix(np.column_stack(known))
 
 
+def measure_containment_by_persons(guarantee: Containment, beside: Beside) -> float:
+    """Fewest persons with a row that has all revealing values of a row; 0 for a table without rows.
+
+    Of a group of equal released rows the original says whose they are. Who has a row of the group has a row with its
+    values, so that where rows do not tell it, a group's own fewest persons bound the level.
+    """
+    try:
+        rows = released_rows(guarantee.columns, beside)
+    except NotToldError as exc:
+        raise NotToldError(str(exc), fewest_persons_by_fit(guarantee, beside)) from None
+    if not len(rows.places):
+        return 0
+    first_rows = np.unique(group_rows(beside.released, guarantee.columns).ids, return_index=True)[1]
+    ones = beside.released.ones(guarantee.columns).tocsr()[first_rows]
+    persons = beside.original.coded(guarantee.unit).codes[rows.places]
+    return fewest_holders(Patterns(known_items(ones, guarantee.reveals), None), rows.groups, persons)
+
+
+def fewest_holders(patterns: Patterns, groups: Ids, persons: NDArray[np.integer]) -> int:
+    """Fewest persons who have, in one row, all the ones of a pattern.
+
+    Persons of several patterns do not add up: they are counted for every pattern over all that include it. One that
+    has as many persons of its own as the fewest found so far is passed over.
+
+    Parameters
+    ----------
+    patterns : Patterns
+        What is known of each group of equal rows.
+    groups, persons : arrays of int
+        Group and person of each row.
+    """
+    pairs = np.unique(np.column_stack([patterns.of_row[groups], persons]), axis=0)
+    of_pair, holders = pairs[:, 0], pairs[:, 1]
+    starts = np.searchsorted(of_pair, np.arange(int(patterns.of_row.max()) + 2))
+    n_own = np.diff(starts)
+    fewest = len(np.unique(holders))
+    for pattern in patterns.largest_first():
+        if n_own[pattern] >= fewest:
+            continue
+        found: set[int] = set()
+        for member in patterns.members(patterns.including(pattern)).tolist():
+            found.update(holders[starts[member] : starts[member + 1]].tolist())
+            if len(found) >= fewest:
+                break
+        fewest = min(fewest, len(found))
+    return fewest
+
+
 judge(
     Containment.kind,
     Judging(
         form={**CROWD, "reveals": [frozenset({"ones", "zeros", "both"})]},
         parameters=("k",),
         on_release=measure_containment,
+        by_persons=measure_containment_by_persons,
     ),
 )

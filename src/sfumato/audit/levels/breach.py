@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.audit.checks import DECLARE, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
 from sfumato.audit.kinds import Around, Judging, NotToldError, judge
-from sfumato.audit.levels.persons.groups import check_person_promise, released_rows
+from sfumato.audit.levels.persons import released_rows
 from sfumato.audit.original.offered_rows import offered_rows
 from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.columns import Columns, group_rows
@@ -100,7 +100,7 @@ def _as_attacked(original: CodedColumn, released: CodedColumn, is_number: bool) 
 
 def _compared(guarantee: BreachBound) -> tuple[str, ...]:
     """Columns of the original that an estimate needs."""
-    by_persons = (guarantee.person,) if guarantee.person else ()
+    by_persons = (guarantee.unit,) if guarantee.by_persons else ()
     return (*guarantee.baseline, guarantee.sensitive, *by_persons)
 
 
@@ -157,7 +157,7 @@ def estimate(
         is_numeric += [name in guarantee.numeric for name in cells]
         compared += cells.values()
     try:
-        persons = columns[guarantee.person].codes[rows].astype(np.int64) if guarantee.person else None
+        persons = columns[guarantee.unit].codes[rows].astype(np.int64) if guarantee.by_persons else None
         attack = Attack(compared, is_numeric, rows, sensitive.astype(np.int64), guarantee.metric, persons)
     except ValueError:
         raise InvalidParameterError("numeric", "some are not", allowed="columns that hold numbers") from None
@@ -196,15 +196,13 @@ def check_breach_promise(
     ``telling`` finds the columns among some that determine another one; without it they are looked up in the rows.
     """
     claims, original, check_roles = around.claims, around.original, around.has_roles
-    if guarantee.person:
-        yield from check_person_promise(guarantee, around)
     yield _check_baseline(guarantee, claims, original if check_roles else None)
     yield _check_sensitive(guarantee, claims, original, check_roles)
     if original is not None and check_roles:
         yield _check_numeric(guarantee, original)
     else:
         said = "whether the columns compared with are all quasi-identifiers of the original, with their kinds"
-        yield Unchecked("roles", f"{guarantee.kind}: {said}", DECLARE)
+        yield Unchecked("roles", f"{guarantee.name}: {said}", DECLARE)
     if original is not None and guarantee.sensitive in original:
         yield _check_given_away(guarantee, claims, original, telling)
 
@@ -219,7 +217,7 @@ def _check_baseline(guarantee: BreachBound, claims: Claims, original: Columns | 
     said = f"are not the original's quasi-identifiers: {listed(wrong)}"
     if not wrong:
         said = "were released or dropped" if original is None else "are the original's quasi-identifiers"
-    return Check(f"{guarantee.kind}: compared with", not wrong, f"{guarantee.kind}: the columns compared with {said}")
+    return Check(f"{guarantee.name}: compared with", not wrong, f"{guarantee.name}: the columns compared with {said}")
 
 
 def _check_numeric(guarantee: BreachBound, original: Columns) -> Check:
@@ -227,7 +225,7 @@ def _check_numeric(guarantee: BreachBound, original: Columns) -> Check:
     kinds = {column: original.describe(column).kind for column in guarantee.baseline if column in original}
     wrong = [column for column, kind in kinds.items() if (kind is Kind.NUMERIC) != (column in guarantee.numeric)]
     said = f"are not the original's: {listed(wrong)}" if wrong else "are the original's"
-    return Check(f"{guarantee.kind}: numbers", not wrong, f"{guarantee.kind}: the columns taken as numbers {said}")
+    return Check(f"{guarantee.name}: numbers", not wrong, f"{guarantee.name}: the columns taken as numbers {said}")
 
 
 def _check_sensitive(guarantee: BreachBound, claims: Claims, original: Columns | None, check_roles: bool) -> Check:
@@ -247,7 +245,7 @@ def _check_sensitive(guarantee: BreachBound, claims: Claims, original: Columns |
         said = "the column to be protected is the original's target, which recipients predict"
     else:
         said = "no sensitive column of the original is released"
-    return Check(f"{guarantee.kind}: sensitive", not wrong, f"{guarantee.kind}: {said}")
+    return Check(f"{guarantee.name}: sensitive", not wrong, f"{guarantee.name}: {said}")
 
 
 def _released_sources(claims: Claims) -> set[str]:
@@ -263,8 +261,8 @@ def _check_given_away(guarantee: BreachBound, claims: Claims, original: Columns,
     find = telling or (lambda names, sensitive: _tellers(claims, original, names, sensitive))
     wrong = find(known, guarantee.sensitive)
     said = f"is given away by {listed(wrong)}" if wrong else "is determined by no column released or compared with"
-    name = f"{guarantee.kind}: given away"
-    return Check(name, not wrong, f"{guarantee.kind}: the column to be protected {said}")
+    name = f"{guarantee.name}: given away"
+    return Check(name, not wrong, f"{guarantee.name}: the column to be protected {said}")
 
 
 def _tellers(claims: Claims, original: Columns, names: Sequence[str], sensitive: str) -> list[str]:
@@ -331,10 +329,10 @@ judge(
             "metric": "text",
             "confidence": "number",
             "numeric": ["text"],
-            "person?": "text",
         },
         parameters=("max_breach_increase", "attacker", "metric"),
         beside_original=measure,
+        by_persons=measure,
         further=check_breach_promise,
     ),
 )

@@ -17,6 +17,8 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.audit.kinds import LEFT_OUT, Judging, judge
+from sfumato.audit.levels.persons import PersonValues, larger_of_spellings
+from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.columns import (
     AnyTable,
     Classes,
@@ -26,7 +28,7 @@ from sfumato.audit.reading.columns import (
     joint_counts,
     n_merged_spellings,
 )
-from sfumato.guarantees import ClosenessDistance, LDiversity, TCloseness
+from sfumato.guarantees import ROUNDING, ClosenessDistance, LDiversity, TCloseness
 
 
 def distinct_level(joint: Joint) -> int:
@@ -81,6 +83,33 @@ def measure(guarantee: LDiversity, released: AnyTable) -> float:
     return entropy_level(joint) if guarantee.variant == "entropy" else distinct_level(joint)
 
 
+def recursive_level_of_weights(joint: Joint, c: float) -> int:
+    r"""Largest l for which :math:`r_1 < c\,(r_l + \dots + r_m)` in every group, of descending weights r; 0 if none.
+
+    Weights are sums of fractions with rounding errors: what is not below by more than those does not count as below.
+    """
+    if not len(joint.sizes):
+        return 0
+    order = np.lexsort((-joint.counts, joint.class_ids))
+    groups, weights = joint.class_ids[order], joint.counts[order]
+    least = None
+    for group in np.split(weights, np.flatnonzero(np.diff(groups)) + 1):
+        tails = np.cumsum(group[::-1])[::-1]
+        level = int(np.count_nonzero(group[0] + ROUNDING * tails[0] < c * tails))
+        least = level if least is None else min(least, level)
+    return least or 0
+
+
+def measure_by_persons(guarantee: LDiversity, beside: Beside) -> float:
+    """Largest l that holds by persons, in the guarantee's variant; 0 for a table without rows."""
+    found = PersonValues.of(guarantee, beside)
+    if guarantee.variant == "distinct":
+        return found.matched_level()
+    if guarantee.variant == "recursive":
+        return recursive_level_of_weights(found.weights(), guarantee.c or 0.0)
+    return entropy_level(found.weights())
+
+
 judge(
     LDiversity.kind,
     Judging(
@@ -94,6 +123,7 @@ judge(
         },
         parameters=("l", "c", "variant"),
         on_release=measure,
+        by_persons=measure_by_persons,
         by_counts=True,
         above_zero=("c",),
     ),
@@ -166,6 +196,13 @@ def closeness_level(columns: Columns, classes: Classes, name: str, distance: Clo
     return max(level(joint_counts(columns, classes, name, spelled=spelled)) for spelled in ways)
 
 
+def measure_closeness_by_persons(guarantee: TCloseness, beside: Beside) -> float:
+    """Smallest t that holds by persons, by the values and by their spellings: merging values can hide a distance."""
+    return larger_of_spellings(
+        guarantee, beside, ordered_distance_level if guarantee.distance == "ordered" else equal_distance_level
+    )
+
+
 judge(
     TCloseness.kind,
     Judging(
@@ -178,6 +215,7 @@ judge(
         },
         parameters=("t", "distance"),
         on_release=measure_closeness,
+        by_persons=measure_closeness_by_persons,
         by_counts=True,
     ),
 )

@@ -23,7 +23,7 @@ for _found in walk_packages(sfumato.audit.levels.__path__, "sfumato.audit.levels
 
 def needs_original(guarantee: Guarantee) -> bool:
     """Whether a guarantee can be measured only against the original."""
-    return guarantee.kind in JUDGED and JUDGED[guarantee.kind].beside_original is not None
+    return guarantee.by_persons or (guarantee.kind in JUDGED and JUDGED[guarantee.kind].beside_original is not None)
 
 
 def is_about_fitting_rows(guarantee: Guarantee) -> bool:
@@ -51,8 +51,9 @@ def level_beside(
     judging = JUDGED.get(guarantee.kind)
     if population is not None and judging is not None and judging.in_population is not None:
         return judging.in_population(guarantee, population.found)
-    if beside is not None and judging is not None and judging.beside_original is not None:
-        return judging.beside_original(guarantee, beside)
+    measure = None if judging is None else judging.by_persons if guarantee.by_persons else judging.beside_original
+    if beside is not None and measure is not None:
+        return measure(guarantee, beside)
     return measured_level(guarantee, released)
 
 
@@ -67,9 +68,9 @@ def measured_level(guarantee: Guarantee, released: AnyTable) -> float:
         If a containment guarantee names a column that is not 0/1.
     """
     judging = JUDGED.get(guarantee.kind)
-    if judging is None or judging.on_release is None:
+    if judging is None or judging.on_release is None or guarantee.by_persons:
         known = [kind for kind in GUARANTEES if kind in JUDGED and JUDGED[kind].on_release is not None]
         allowed = f"one that the audit can measure ({', '.join(known)})"
         parameter = "guarantee"
-        raise InvalidParameterError(parameter, f"got '{guarantee.kind}'", allowed=allowed)
+        raise InvalidParameterError(parameter, f"got '{guarantee.name}'", allowed=allowed)
     return judging.on_release(guarantee, released)

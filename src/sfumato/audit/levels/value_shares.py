@@ -27,6 +27,8 @@ from functools import partial
 import numpy as np
 
 from sfumato.audit.kinds import LEFT_OUT, Judging, judge
+from sfumato.audit.levels.persons import PersonValues, larger_of_spellings, largest_is_worst
+from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.columns import AnyTable, Columns, Joint, group_rows, joint_counts, n_merged_spellings
 from sfumato.guarantees import ROUNDING, AlphaKAnonymity, BetaLikeness, DeltaDisclosure
 
@@ -89,6 +91,23 @@ def measure_share(guarantee: AlphaKAnonymity, released: AnyTable) -> float:
     return largest_share(joint, guarantee.k)
 
 
+def measure_likeness_by_persons(guarantee: BetaLikeness, beside: Beside) -> float:
+    """Smallest β that holds by persons, in the guarantee's variant."""
+    return larger_of_spellings(guarantee, beside, partial(likeness_level, enhanced=guarantee.likeness == "enhanced"))
+
+
+def measure_disclosure_by_persons(guarantee: DeltaDisclosure, beside: Beside) -> float:
+    """Smallest δ that holds by persons."""
+    return larger_of_spellings(guarantee, beside, disclosure_level)
+
+
+def measure_share_by_persons(guarantee: AlphaKAnonymity, beside: Beside) -> float:
+    """Smallest α that holds by persons; infinite where a group is that of fewer than k persons."""
+    with largest_is_worst():
+        found = PersonValues.of(guarantee, beside)
+    return math.inf if found.fewest_persons() < guarantee.k else largest_share(found.weights(), 0)
+
+
 judge(
     BetaLikeness.kind,
     Judging(
@@ -101,6 +120,7 @@ judge(
         },
         parameters=("beta", "likeness"),
         on_release=measure_likeness,
+        by_persons=measure_likeness_by_persons,
         by_counts=True,
     ),
 )
@@ -110,6 +130,7 @@ judge(
         form={"delta": "above 0", "sensitive": "text", "columns": ["text"], **LEFT_OUT},
         parameters=("delta",),
         on_release=measure_disclosure,
+        by_persons=measure_disclosure_by_persons,
         by_counts=True,
     ),
 )
@@ -119,6 +140,7 @@ judge(
         form={"alpha": "proper share", "k": "crowd", "sensitive": "text", "columns": ["text"], **LEFT_OUT},
         parameters=("alpha", "k"),
         on_release=measure_share,
+        by_persons=measure_share_by_persons,
         by_counts=True,
     ),
 )

@@ -111,9 +111,8 @@ def _may_be_prepared(column: Column, claimed: ClaimedPreparation, claims: Claims
 
 def _telling_persons_apart(claims: Claims) -> set[str]:
     """Columns by which the manifest says that persons are counted or kept."""
-    promised = {getattr(promise.guarantee, "person", None) for promise in claims.promises}
-    kept = {claims.persons.column} if claims.persons is not None else set()
-    return {name for name in promised | kept if name}
+    promised = {promise.guarantee.unit for promise in claims.promises if promise.guarantee.by_persons}
+    return promised | ({claims.persons.column} if claims.persons is not None else set())
 
 
 def _described(column: Column, claimed: ClaimedPreparation) -> Column:

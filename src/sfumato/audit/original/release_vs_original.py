@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from sfumato.audit.checks import Check
 from sfumato.audit.claims import Claims, is_number
-from sfumato.audit.kinds import CROWD, Judging, judge
 from sfumato.audit.levels.consistency import Consistency, consistency
 from sfumato.audit.original.assignment import BothBags, Pairs, TooManyPairsError
 from sfumato.audit.original.cell_rules import cell_rules, codes_of
@@ -22,7 +21,7 @@ from sfumato.audit.reading.columns import Columns
 from sfumato.audit.reading.read_once import GeneralizedColumns
 from sfumato.audit.reading.values import GENERALIZED, meanings_beside, moments_in, numbers_in
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import ROUNDING, GlobalAnonymity, KKAnonymity
+from sfumato.guarantees import ROUNDING
 from sfumato.schema import Column, Kind, Role
 from sfumato.table.coding import CodedColumn
 from sfumato.table.weighted import WeightedColumn
@@ -244,15 +243,3 @@ class Beside:
     def _codes_of_rows(self, column: CodedColumn) -> NDArray[np.int32]:
         """Codes of the rows that may be released; all, where each stands for many rows."""
         return column.codes if isinstance(column, WeightedColumn) else column.codes[self.rows]
-
-
-def _measure_kk(guarantee: KKAnonymity, beside: Beside) -> float:
-    return beside.consistency(guarantee.columns).level_kk
-
-
-def _measure_global(guarantee: GlobalAnonymity, beside: Beside) -> float:
-    return beside.consistency(guarantee.columns).level_global
-
-
-for _kind, _measure in ((KKAnonymity.kind, _measure_kk), (GlobalAnonymity.kind, _measure_global)):
-    judge(_kind, Judging(form=CROWD, parameters=("k",), beside_original=_measure, is_about_fitting_rows=True))

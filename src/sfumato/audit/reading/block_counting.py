@@ -21,7 +21,7 @@ from sfumato.table.weighted import CountedTable
 if TYPE_CHECKING:
     import duckdb
 
-    from sfumato.audit.levels.persons.not_in_memory import GroupKeys
+    from sfumato.audit.levels.persons_not_in_memory import GroupKeys
 
 Counts = NDArray[np.int64]
 

@@ -18,8 +18,6 @@ from sfumato.audit.reading.values import same_value
 from sfumato.audit.together.levels import ABSENT, Appearances, Ids, Together
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import DifferentialPrivacy, KAnonymity, LDiversity
-from sfumato.guarantees.person_values import PersonDiversity
-from sfumato.guarantees.persons import PersonAnonymity
 
 MOST_COMPARISONS = 20_000_000_000
 """Classes times distinct rows of the original up to which it is found by their cells whose row is where."""
@@ -64,10 +62,10 @@ class Promised:
         k, columns, diversity, epsilon, others = 0, dict[str, None](), dict[str, float](), None, list[str]()
         for promise in claims.promises:
             guarantee = promise.guarantee
-            if isinstance(guarantee, KAnonymity | PersonAnonymity):
+            if isinstance(guarantee, KAnonymity):
                 k = max(k, int(guarantee.k))
-                columns |= dict.fromkeys(guarantee.over if isinstance(guarantee, KAnonymity) else guarantee.columns)
-            elif isinstance(guarantee, LDiversity | PersonDiversity):
+                columns |= dict.fromkeys(guarantee.over)
+            elif isinstance(guarantee, LDiversity):
                 diversity[guarantee.sensitive] = max(float(guarantee.l), diversity.get(guarantee.sensitive, 0.0))
                 if guarantee.variant != "distinct":
                     others.append(f"{guarantee.variant} l-diversity")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfumato.errors import SchemaError
+from sfumato.guarantees import ROW
 from sfumato.guarantees.estimated import BreachBound, BreachMetric
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.breach.evidence import CONFIDENCE
@@ -45,5 +46,5 @@ def breach_promise(
         metric,
         CONFIDENCE,
         tuple(name for name in problem.names if schema[name].kind is Kind.NUMERIC),
-        "" if problem.persons is None else schema.person or "",
+        unit=ROW if problem.persons is None else schema.person or ROW,
     )

@@ -25,11 +25,10 @@ from sfumato.errors import (
 )
 from sfumato.guarantees import (
     REVEALING,
+    ROW,
     Containment,
     Guarantee,
     KAnonymity,
-    PersonAnonymity,
-    PersonContainment,
     UniquePatterns,
 )
 from sfumato.guarantees.forms import word
@@ -315,9 +314,7 @@ class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         is_equality = set(words) == {"both"}
         promised: list[Guarantee] = [KAnonymity(k, names) if is_equality else Containment(k, names, reveals)]
         if data.persons is not None:
-            person = data.person or ""
-            by_persons = PersonAnonymity(k, names, person), PersonContainment(k, names, reveals, person)
-            promised.append(by_persons[0] if is_equality else by_persons[1])
+            promised.append(replace(promised[0], unit=data.person or ROW))
         if self.max_unique_fraction is not None:
             promised.append(UniquePatterns(self.max_unique_fraction, names))
         return promised

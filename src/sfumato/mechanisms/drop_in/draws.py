@@ -97,7 +97,9 @@ def _checked_promises(table: Table, release: Release) -> tuple[Guarantee, ...]:
         raise InvalidParameterError("cells", problem, allowed="draws where all rows are released", hint=hint)
     quasi = set(table.schema.names(Role.QUASI_IDENTIFIER))
     is_able = all(
-        isinstance(promise, KAnonymity | LDiversity | AlphaKAnonymity) and set(promise.over) == quasi
+        isinstance(promise, KAnonymity | LDiversity | AlphaKAnonymity)
+        and not promise.by_persons
+        and set(promise.over) == quasi
         for promise in promised
     )
     if not promised or not is_able or not any(isinstance(promise, KAnonymity) for promise in promised):

@@ -36,9 +36,9 @@ Ids = NDArray[np.int32]
 
 TYPICAL = "typical"
 """Rule of a recoding whose cells are the typical value of their class."""
-_KINDS = ("k-anonymity", "l-diversity", "t-closeness", "beta-likeness", "delta-disclosure", "alpha-k-anonymity")
-_KINDS_OF_PERSONS = ("k-persons", "l-persons", "t-persons", "beta-persons", "delta-persons", "alpha-k-persons")
-COUNTED_OVER_CLASSES = frozenset({*_KINDS, *_KINDS_OF_PERSONS})
+COUNTED_OVER_CLASSES = frozenset(
+    {"k-anonymity", "l-diversity", "t-closeness", "beta-likeness", "delta-disclosure", "alpha-k-anonymity"}
+)
 """Kinds of promises about classes of rows with equal cells: they hold for cells of any form."""
 _STILL_TRUE = ("suppressed_fraction", "suppression_limit_counts", "n_columns_offered", "n_columns_released", "tree")
 """Figures of the utility that do not depend on what cells hold."""

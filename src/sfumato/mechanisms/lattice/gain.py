@@ -185,7 +185,7 @@ class GainRecoder(GlobalRecoder):
         if not self.slicing:
             return promised
         protected = self.columns(table)
-        return [replace(guarantee, protected=protected) for guarantee in promised]  # type: ignore[type-var]
+        return [replace(guarantee, protected=protected) for guarantee in promised]  # type: ignore[call-arg]
 
     def risk(self, table: Table, released: Table) -> dict[str, Any]:
         """Measure k and distinct l over all quasi-identifiers, which slicing does not protect."""

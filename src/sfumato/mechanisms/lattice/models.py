@@ -43,7 +43,6 @@ from sfumato.guarantees import (
     Guarantee,
     KAnonymity,
     LDiversity,
-    PersonAnonymity,
     TCloseness,
 )
 from sfumato.measures.diversity import (
@@ -516,7 +515,7 @@ class PrivacyGoal:
         over = tuple(columns)
         promised: list[Guarantee] = [KAnonymity(self.k, over)] if self.k > 1 else []  # 1 is asked for with k-map only
         if self.person is not None:
-            promised.append(PersonAnonymity(self.k, over, self.person))
+            promised.append(KAnonymity(self.k, over, unit=self.person))
         for name in self.sensitive:
             of_column: list[SensitiveGuarantee] = []
             if self.l is not None:

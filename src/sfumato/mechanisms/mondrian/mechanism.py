@@ -209,7 +209,7 @@ class Mondrian(Recoder):
         promised = [own for of_column in self._promised.by_column(table) for own in of_column]
         names = table.schema.names(Role.QUASI_IDENTIFIER)
         crowds = person_crowds(table, int(self.k), names)
-        by_persons = promised_by_persons(promised, crowds[0].person) if crowds else promised
+        by_persons = promised_by_persons(promised, crowds[0].unit) if crowds else promised
         about_people = PopulationPromises.of(self)
         in_rows = [] if about_people.allows_single_rows(self.k) else [KAnonymity(int(self.k), names)]
         return [*in_rows, *crowds, *about_people.guarantees(table), *by_persons]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import (
+    ROW,
     ClosenessDistance,
     DiversityVariant,
     GlobalAnonymity,
@@ -19,8 +20,6 @@ from sfumato.guarantees import (
     KAnonymity,
     KKAnonymity,
     LikenessVariant,
-    PersonGlobalAnonymity,
-    PersonKKAnonymity,
 )
 from sfumato.guarantees.forms import COLUMNS, NOTHING, list_of
 from sfumato.learning.c45.criteria import Criterion
@@ -559,13 +558,13 @@ class ErrorRiskTree(Recoder):
         columns = table.schema.names(Role.QUASI_IDENTIFIER)
         if self.generalization == "uniform":
             crowds, promised = person_crowds(table, int(self.k), columns), self._promised.of(table)
-            by_persons = promised_by_persons(promised, crowds[0].person) if crowds else promised
+            by_persons = promised_by_persons(promised, crowds[0].unit) if crowds else promised
             return [KAnonymity(int(self.k), columns), *crowds, *by_persons]
-        of_rows: list[Guarantee] = [KKAnonymity(int(self.k), columns), GlobalAnonymity(int(self.k), columns)]
+        k = int(self.k)
+        of_rows: list[Guarantee] = [KKAnonymity(k, columns), GlobalAnonymity(k, columns)]
         if person_codes(table) is None:
             return of_rows
-        of_persons = (int(self.k), columns, table.schema.person or "")
-        return [*of_rows, PersonKKAnonymity(*of_persons), PersonGlobalAnonymity(*of_persons)]
+        return [*of_rows, *(replace(own, unit=table.schema.person or ROW) for own in of_rows)]
 
     def recode(self, table: Table, *, progress: Progress | None = None) -> Recoding:
         """Grow, prune and cover; keeps the tree in ``tree_``."""

@@ -23,7 +23,6 @@ from sfumato.counting.persons import fewest_persons
 from sfumato.counting.rows import count_rows
 from sfumato.counting.sorting import Block, RowSorter
 from sfumato.errors import InputError, SchemaError
-from sfumato.guarantees import PersonAnonymity
 from sfumato.manifest import declared_formats, describe_column, with_audited
 from sfumato.mechanisms.base import Release
 from sfumato.progress import Progress, in_rows
@@ -120,7 +119,7 @@ def with_measured_levels(release: Release, fewest_persons: int | None = None) ->
     The fewest persons of a class, whom that table does not hold, were counted before.
     """
     levels = [
-        fewest_persons if isinstance(promised, PersonAnonymity) else measured_level(promised, release.table)
+        fewest_persons if promised.by_persons else measured_level(promised, release.table)
         for promised in release.manifest.promised()
     ]
     return release.with_manifest(guarantees=with_audited(release.manifest.guarantees, levels))

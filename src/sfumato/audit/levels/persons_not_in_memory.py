@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.levels.persons.groups import cell_of_value
+from sfumato.audit.levels.persons import cell_of_value
 from sfumato.audit.original.cell_rules import CellRule, FittingRule
 from sfumato.audit.original.matching import TooManyLayersError, layers, places_among
 from sfumato.audit.reading.cells import Containing, unchanged
 from sfumato.errors import InvalidParameterError
-from sfumato.guarantees.persons import PersonAnonymity
+from sfumato.guarantees import KAnonymity
 from sfumato.table.weighted import CountedTable, OutlinedTable
 
 Counts = NDArray[np.int64]
@@ -47,12 +47,12 @@ class GroupKeys:
 CountPersons = Callable[[GroupKeys], tuple[Counts, Counts, Counts]]
 """Counts where the rows are: the groups that have rows, how many rows, and how many persons each has."""
 CountRows = Callable[[Sequence[str]], CountedTable]
-AskedOfPersons = tuple[PersonAnonymity, CountedTable, OutlinedTable, Sequence[CellRule], CountRows, CountPersons]
+AskedOfPersons = tuple[KAnonymity, CountedTable, OutlinedTable, Sequence[CellRule], CountRows, CountPersons]
 """What the functions of this module are given: see :func:`measure_away`."""
 
 
 def measure_away(
-    guarantee: PersonAnonymity,
+    guarantee: KAnonymity,
     counted: CountedTable,
     original: OutlinedTable,
     rules: Sequence[CellRule],
@@ -86,7 +86,7 @@ def measure_away(
 
 
 def losses_away(
-    guarantee: PersonAnonymity,
+    guarantee: KAnonymity,
     counted: CountedTable,
     original: OutlinedTable,
     rules: Sequence[CellRule],
@@ -112,7 +112,7 @@ def losses_away(
 
 
 def _groups(
-    guarantee: PersonAnonymity,
+    guarantee: KAnonymity,
     counted: CountedTable,
     original: OutlinedTable,
     rules: Sequence[CellRule],

@@ -28,12 +28,11 @@ from numpy.typing import NDArray
 
 from sfumato.audit.kinds import CROWD, Judging, NotToldError, judge
 from sfumato.audit.levels.consistency import Consistency
-from sfumato.audit.levels.persons.groups import check_person_promise
 from sfumato.audit.original.assignment import Pairs
 from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.cells import ColumnBits, ones, packed
 from sfumato.audit.reading.columns import Classes
-from sfumato.guarantees.persons import PersonGlobalAnonymity, PersonKKAnonymity
+from sfumato.guarantees import GlobalAnonymity, KKAnonymity
 
 Ids = NDArray[np.int64]
 Columns = tuple[ColumnBits, ...]
@@ -44,7 +43,7 @@ _MOST_FITTING = 1 << 22
 _MOST_STEPS = 1 << 28
 
 
-def measure_kk(guarantee: PersonKKAnonymity, beside: Beside) -> float:
+def measure_kk_by_persons(guarantee: KKAnonymity, beside: Beside) -> float:
     """Fewest persons whose rows of one table fit a row of the other; 0 for a table without rows."""
     found, persons = beside.consistency(guarantee.columns), _persons(guarantee, beside)
     of_released = PersonsThatFit.of_classes(found, persons).fewest()
@@ -52,7 +51,7 @@ def measure_kk(guarantee: PersonKKAnonymity, beside: Beside) -> float:
     return _least(guarantee, beside, of_originals, of_released)
 
 
-def measure_global(guarantee: PersonGlobalAnonymity, beside: Beside) -> float:
+def measure_global_by_persons(guarantee: GlobalAnonymity, beside: Beside) -> float:
     """Fewest persons whose released rows an original row has in perfect matchings; 0 where there is none."""
     found, persons = beside.consistency(guarantee.columns), _persons(guarantee, beside)
     if found.in_one_component is None:
@@ -62,7 +61,7 @@ def measure_global(guarantee: PersonGlobalAnonymity, beside: Beside) -> float:
 
 
 def _least(
-    guarantee: PersonKKAnonymity | PersonGlobalAnonymity,
+    guarantee: KKAnonymity | GlobalAnonymity,
     beside: Beside,
     fitting: PersonsThatFit,
     known: int | None = None,
@@ -85,9 +84,9 @@ def _least(
     raise NotToldError(f"rows are sorted and do not tell whose each is; the level is from {least} to {most}", least)
 
 
-def _persons(guarantee: PersonKKAnonymity | PersonGlobalAnonymity, beside: Beside) -> Ids:
+def _persons(guarantee: KKAnonymity | GlobalAnonymity, beside: Beside) -> Ids:
     """Person of each row that may be released, numbered from 0 without gaps."""
-    codes = beside.original.coded(guarantee.person).codes[beside.rows]
+    codes = beside.original.coded(guarantee.unit).codes[beside.rows]
     return np.unique(codes, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
@@ -254,14 +253,25 @@ def _fewest_to_fill(indptr: NDArray[np.integer], most: Ids, n_rows: Ids) -> int:
     return int(needed.min(initial=np.iinfo(np.int64).max))
 
 
-for _kind, _measure in ((PersonKKAnonymity.kind, measure_kk), (PersonGlobalAnonymity.kind, measure_global)):
+def _measure_kk(guarantee: KKAnonymity, beside: Beside) -> float:
+    return beside.consistency(guarantee.columns).level_kk
+
+
+def _measure_global(guarantee: GlobalAnonymity, beside: Beside) -> float:
+    return beside.consistency(guarantee.columns).level_global
+
+
+for _kind, _of_rows, _of_persons in (
+    (KKAnonymity.kind, _measure_kk, measure_kk_by_persons),
+    (GlobalAnonymity.kind, _measure_global, measure_global_by_persons),
+):
     judge(
         _kind,
         Judging(
-            form={**CROWD, "person": "text"},
+            form=CROWD,
             parameters=("k",),
-            beside_original=_measure,
+            beside_original=_of_rows,
+            by_persons=_of_persons,
             is_about_fitting_rows=True,
-            further=check_person_promise,
         ),
     )

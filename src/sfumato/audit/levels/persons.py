@@ -21,32 +21,28 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from sfumato.audit.checks import DECLARE, Check, Unchecked
 from sfumato.audit.claims import Claims
-from sfumato.audit.kinds import CROWD, Around, Judging, NotToldError, judge
-from sfumato.audit.levels.diversity import entropy_level, equal_distance_level, ordered_distance_level
+from sfumato.audit.kinds import Around, NotToldError
 from sfumato.audit.original.assignment import Pairs, TooManyPairsError
 from sfumato.audit.original.cell_rules import CellRule, FittingRule, cell_rules, codes_of
 from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.columns import Classes, Joint, group_rows
 from sfumato.audit.reading.values import ranks, spelled_ranks
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import ROUNDING, PersonContainment
-from sfumato.guarantees.estimated import BreachBound
-from sfumato.guarantees.person_shares import PersonDisclosure, PersonLikeness, PersonShare
-from sfumato.guarantees.person_values import PersonCloseness, PersonDiversity
-from sfumato.guarantees.persons import (
-    ROWS_AND_PERSONS,
-    PersonAnonymity,
-    PersonGlobalAnonymity,
-    PersonKKAnonymity,
+from sfumato.guarantees import (
+    AlphaKAnonymity,
+    BetaLikeness,
+    Containment,
+    DeltaDisclosure,
+    Guarantee,
+    KAnonymity,
+    LDiversity,
+    TCloseness,
 )
+from sfumato.guarantees.anonymity import ROWS_AND_PERSONS
 from sfumato.schema import Role
 
 Ids = NDArray[np.int64]
-PersonShareOf = PersonLikeness | PersonDisclosure | PersonShare
-PersonFit = PersonKKAnonymity | PersonGlobalAnonymity
-PersonPromise = (
-    PersonAnonymity | PersonContainment | PersonFit | PersonDiversity | PersonCloseness | PersonShareOf | BreachBound
-)
+SensitivePromise = LDiversity | TCloseness | BetaLikeness | DeltaDisclosure | AlphaKAnonymity
 _NO_CELL = -1
 
 
@@ -93,20 +89,9 @@ def released_rows(columns: tuple[str, ...], beside: Beside) -> ReleasedRows:
     return ReleasedRows(beside.rows[is_released], of_row[is_released])
 
 
-def measure(guarantee: PersonAnonymity, beside: Beside) -> float:
-    """Fewest persons of a group of equal released rows; 0 for a table without rows."""
-    try:
-        rows = released_rows(guarantee.columns, beside)
-    except NotToldError as exc:
-        raise NotToldError(str(exc), fewest_persons_by_fit(guarantee, beside)) from None
-    persons = beside.original.coded(guarantee.person).codes[rows.places]
-    pairs = np.unique(np.column_stack([rows.groups, persons]), axis=0)
-    return int(np.bincount(pairs[:, 0]).min()) if len(pairs) else 0
-
-
-def fewest_persons_by_fit(guarantee: PersonAnonymity | PersonContainment, beside: Beside) -> int:
+def fewest_persons_by_fit(guarantee: KAnonymity | Containment, beside: Beside) -> int:
     """Fewest persons that a group of equal released rows can have, where it is not told which rows it holds."""
-    persons = beside.original.coded(guarantee.person).codes[beside.rows]
+    persons = beside.original.coded(guarantee.unit).codes[beside.rows]
     return _fewest_persons(beside.fitting, group_rows(beside.released, guarantee.columns), persons)
 
 
@@ -134,25 +119,7 @@ def _require_whole(of_row: Ids, sizes: Ids) -> None:
         raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
 
 
-def measure_diversity(guarantee: PersonDiversity, beside: Beside) -> float:
-    """Largest l that holds by persons, in the guarantee's variant; 0 for a table without rows."""
-    found = PersonValues.of(guarantee, beside)
-    if guarantee.variant == "distinct":
-        return found.matched_level()
-    joint = found.weights()
-    return entropy_level(joint) if guarantee.variant == "entropy" else _recursive_level(joint, guarantee.c or 0.0)
-
-
-def measure_closeness(guarantee: PersonCloseness, beside: Beside) -> float:
-    """Smallest t that holds by persons, by the values and by their spellings: merging values can hide a distance."""
-    return larger_of_spellings(
-        guarantee, beside, ordered_distance_level if guarantee.distance == "ordered" else equal_distance_level
-    )
-
-
-def larger_of_spellings(
-    guarantee: PersonCloseness | PersonShareOf, beside: Beside, level: Callable[[Joint], float]
-) -> float:
+def larger_of_spellings(guarantee: SensitivePromise, beside: Beside, level: Callable[[Joint], float]) -> float:
     """Larger level of that between values and that between spellings; the larger is the worse."""
     with largest_is_worst():
         return max(level(PersonValues.of(guarantee, beside, spelled=spelled).weights()) for spelled in (False, True))
@@ -176,15 +143,13 @@ class PersonValues:
     values: Ids
 
     @classmethod
-    def of(
-        cls, guarantee: PersonDiversity | PersonCloseness | PersonShareOf, beside: Beside, *, spelled: bool = False
-    ) -> PersonValues:
+    def of(cls, guarantee: SensitivePromise, beside: Beside, *, spelled: bool = False) -> PersonValues:
         """Find them, by the values or by their spellings."""
         rows = released_rows(guarantee.columns, beside)
         described = beside.released.describe(guarantee.sensitive)
         column = beside.original.coded(guarantee.sensitive)
         rank = (spelled_ranks if spelled else ranks)(column.values, described.kind, described.domain)
-        persons = beside.original.coded(guarantee.person).codes[rows.places]
+        persons = beside.original.coded(guarantee.unit).codes[rows.places]
         numbered = (rows.groups, persons, rank[column.codes[rows.places]])
         return cls(*(np.unique(own, return_inverse=True)[1].reshape(-1).astype(np.int64) for own in numbered))
 
@@ -220,23 +185,6 @@ def _pairs(groups: Ids, own: Ids) -> tuple[Ids, Ids]:
     n_own = int(own.max(initial=0)) + 1
     keys, numbers = np.unique(groups * n_own + own, return_inverse=True)
     return numbers.reshape(-1).astype(np.int64), keys // n_own
-
-
-def _recursive_level(joint: Joint, c: float) -> int:
-    r"""Largest l for which :math:`r_1 < c\,(r_l + \dots + r_m)` in every group, of descending weights r; 0 if none.
-
-    Weights are sums of fractions with rounding errors: what is not below by more than those does not count as below.
-    """
-    if not len(joint.sizes):
-        return 0
-    order = np.lexsort((-joint.counts, joint.class_ids))
-    groups, weights = joint.class_ids[order], joint.counts[order]
-    least = None
-    for group in np.split(weights, np.flatnonzero(np.diff(groups)) + 1):
-        tails = np.cumsum(group[::-1])[::-1]
-        level = int(np.count_nonzero(group[0] + ROUNDING * tails[0] < c * tails))
-        least = level if least is None else min(least, level)
-    return least or 0
 
 
 def _groups_that_fit(columns: tuple[str, ...], beside: Beside, of_released: Ids) -> Ids:
@@ -275,9 +223,9 @@ def cell_of_value(rule: CellRule) -> Ids:
     return np.asarray(at_place[read.places], dtype=np.int64)
 
 
-def check_person_promise(guarantee: PersonPromise, around: Around) -> Iterator[Check | Unchecked]:
+def check_person_promise(guarantee: Guarantee, around: Around) -> Iterator[Check | Unchecked]:
     """Whether the column that tells persons apart is the one that the holder declared, and is not released."""
-    claims, name = around.claims, guarantee.person
+    claims, name = around.claims, guarantee.unit
     sources = {recoding.column for recoding in claims.recodings.values()}
     is_shown = name in claims.names() or name in sources
     problems = [f"'{name}', which tells persons apart, is released"] if is_shown else []
@@ -285,7 +233,7 @@ def check_person_promise(guarantee: PersonPromise, around: Around) -> Iterator[C
     if (declared or around.has_roles) and name not in declared:
         problems.append(f"'{name}' is not the column that was declared to tell persons apart")
     said = "; ".join(problems) or "the column that tells persons apart is not released"
-    yield Check(f"{guarantee.kind}: persons", not problems, f"{guarantee.kind}: {said}")
+    yield Check(f"{guarantee.name}: persons", not problems, f"{guarantee.name}: {said}")
     if around.original is not None and not declared and not around.has_roles:
         yield Unchecked("roles", f"that '{name}' tells persons apart is the manifest's word", DECLARE)
 
@@ -297,7 +245,7 @@ def check_person_suppression(claims: Claims, beside: Beside | None) -> Iterator[
         yield promise
     if promise is None or isinstance(promise, Check) or beside is None:
         return
-    persons = beside.original.coded(promise.person).codes[beside.rows]
+    persons = beside.original.coded(promise.unit).codes[beside.rows]
     try:
         kept = released_rows(promise.columns, beside).places
     except (NotToldError, InvalidParameterError, SchemaError) as exc:
@@ -310,7 +258,7 @@ def check_person_suppression(claims: Claims, beside: Beside | None) -> Iterator[
 PERSON_LIMIT = "suppression limit: persons"
 
 
-def limit_of_persons(claims: Claims) -> PersonAnonymity | Check | None:
+def limit_of_persons(claims: Claims) -> KAnonymity | Check | None:
     """Promise that tells persons apart, where the limit of suppression counts them; a check that failed if none does.
 
     ``None``: the manifest does not say that persons are limited.
@@ -318,7 +266,7 @@ def limit_of_persons(claims: Claims) -> PersonAnonymity | Check | None:
     stated = claims.stated_utility.get("suppression_limit_counts")
     if stated is None:
         return None
-    promises = [p.guarantee for p in claims.promises if isinstance(p.guarantee, PersonAnonymity)]
+    promises = [p.guarantee for p in claims.promises if isinstance(p.guarantee, KAnonymity) and p.guarantee.by_persons]
     limit = claims.parameters.get("max_suppressed_fraction")
     is_limit = isinstance(limit, int | float) and not isinstance(limit, bool) and 0 <= limit <= 1
     if stated != ROWS_AND_PERSONS or not promises or not is_limit:
@@ -332,46 +280,3 @@ def within_limit_of_persons(claims: Claims, n_lost: int, n_persons: int) -> Chec
     passed = n_lost <= limit * n_persons
     said = "no larger" if passed else "a larger"
     return Check(PERSON_LIMIT, passed, f"{said} share of the persons lost a row than {float(limit):.6g}, the limit")
-
-
-judge(
-    PersonAnonymity.kind,
-    Judging(
-        form={**CROWD, "person": "text"},
-        parameters=("k",),
-        beside_original=measure,
-        further=check_person_promise,
-    ),
-)
-judge(
-    PersonDiversity.kind,
-    Judging(
-        form={
-            "l": "above 1",
-            "sensitive": "text",
-            "columns": ["text"],
-            "variant": frozenset({"distinct", "entropy", "recursive"}),
-            "c": "number?",
-            "person": "text",
-        },
-        parameters=("l", "c", "variant"),
-        beside_original=measure_diversity,
-        above_zero=("c",),
-        further=check_person_promise,
-    ),
-)
-judge(
-    PersonCloseness.kind,
-    Judging(
-        form={
-            "t": "share",
-            "sensitive": "text",
-            "columns": ["text"],
-            "distance": frozenset({"equal", "ordered"}),
-            "person": "text",
-        },
-        parameters=("t", "distance"),
-        beside_original=measure_closeness,
-        further=check_person_promise,
-    ),
-)

@@ -7,57 +7,33 @@ rows, and is the exception ``persons`` with the level that holds of people.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, replace
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from sfumato.audit.checks import GIVE_ORIGINAL, Check, Unchecked
 from sfumato.audit.claims import Claims
 from sfumato.audit.kinds import JUDGED, NotToldError
-from sfumato.audit.levels.persons.groups import released_rows
+from sfumato.audit.levels.persons import released_rows
 from sfumato.audit.original.release_vs_original import Beside
 from sfumato.audit.reading.columns import Columns
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import (
-    BreachBound,
-    Containment,
     DifferentialPrivacy,
-    GlobalAnonymity,
     Guarantee,
     KAnonymity,
-    KKAnonymity,
     KMap,
     LDiversity,
-    PersonAnonymity,
-    PersonContainment,
     PrivacyGain,
-    TCloseness,
     UniquePatterns,
 )
-from sfumato.guarantees.person_shares import PersonDisclosure, PersonLikeness, PersonShare
-from sfumato.guarantees.person_values import PersonCloseness, PersonDiversity
-from sfumato.guarantees.persons import PersonGlobalAnonymity, PersonKKAnonymity
-from sfumato.guarantees.value_shares import AlphaKAnonymity, BetaLikeness, DeltaDisclosure
+from sfumato.guarantees.base import MayLeaveOut
 from sfumato.schema import Role
 
 Level = Callable[[Guarantee], float]
 
 NAME = "persons"
-BY_PERSONS: Mapping[str, Any] = {
-    KAnonymity.kind: PersonAnonymity,
-    Containment.kind: PersonContainment,
-    KKAnonymity.kind: PersonKKAnonymity,
-    GlobalAnonymity.kind: PersonGlobalAnonymity,
-    LDiversity.kind: PersonDiversity,
-    TCloseness.kind: PersonCloseness,
-    BetaLikeness.kind: PersonLikeness,
-    DeltaDisclosure.kind: PersonDisclosure,
-    AlphaKAnonymity.kind: PersonShare,
-    BreachBound.kind: BreachBound,
-}
-"""Promises that have one of the same meaning which counts persons."""
 NOT_OF_ROWS = frozenset({KMap.kind, PrivacyGain.kind})
 """Promises that no number of released rows makes larger: people of a population, and entropies of what was dropped."""
 
@@ -65,7 +41,7 @@ NOT_OF_ROWS = frozenset({KMap.kind, PrivacyGain.kind})
 def person_column(claims: Claims, original: Columns | None) -> str | None:
     """Column that tells persons apart: as the holder of the original declared it, or else as the manifest says."""
     declared = original.with_role(Role.PERSON) if original is not None else ()  # which no column is by default
-    stated = [getattr(promise.guarantee, "person", "") for promise in claims.promises]
+    stated = [promise.guarantee.unit for promise in claims.promises if promise.guarantee.by_persons]
     stated += [claims.persons.column] if claims.persons is not None else []
     return next((name for name in (*declared, *stated) if name), None)
 
@@ -73,7 +49,7 @@ def person_column(claims: Claims, original: Columns | None) -> str | None:
 def promises_of_rows(claims: Claims, person: str) -> list[Guarantee]:
     """Promises that count rows, and which no promise by persons of at least the same level goes with."""
     every = [promise.guarantee for promise in claims.promises]
-    of_rows = [own for own in every if not getattr(own, "person", "") and own.kind not in NOT_OF_ROWS]
+    of_rows = [own for own in every if not own.by_persons and own.kind not in NOT_OF_ROWS]
     return [own for own in of_rows if not any(_implies(other, own, person) for other in every)]
 
 
@@ -83,25 +59,22 @@ def _implies(stated: Guarantee, guarantee: Guarantee, person: str) -> bool:
     Rows of k persons with two different values have two values of two persons, whatever person has which.
     """
     wanted = by_persons(guarantee, person)
-    if wanted is None or getattr(stated, "person", "") != person:
+    if wanted is None or stated.unit != person:
         return False
-    if isinstance(stated, PersonAnonymity) and set(wanted.columns) <= set(stated.columns):
-        if isinstance(wanted, PersonAnonymity):
+    if isinstance(stated, KAnonymity) and set(wanted.columns) <= set(stated.over):
+        if isinstance(wanted, KAnonymity):
             return stated.k >= wanted.k
-        if isinstance(wanted, PersonDiversity) and wanted.variant == "distinct" and wanted.l <= 2:
+        if isinstance(wanted, LDiversity) and wanted.variant == "distinct" and wanted.l <= 2:
             return True
     return _covers(stated, wanted)
 
 
 def by_persons(guarantee: Guarantee, person: str) -> Guarantee | None:
     """Give the same promise counted by persons; ``None`` where there is none."""
-    kind = BY_PERSONS.get(guarantee.kind)
-    if kind is None:
+    if not guarantee.counts_persons:
         return None
-    given = {own.name: getattr(guarantee, own.name, None) for own in fields(kind)}
-    given |= {"columns": getattr(guarantee, "over", guarantee.columns), "person": person}
-    found: Guarantee = kind(**given)
-    return found
+    over = {"columns": guarantee.over, "protected": ()} if isinstance(guarantee, MayLeaveOut) else {}
+    return replace(guarantee, unit=person, **over)
 
 
 def _covers(stated: Guarantee, wanted: Guarantee) -> bool:
@@ -109,7 +82,7 @@ def _covers(stated: Guarantee, wanted: Guarantee) -> bool:
     if stated.kind != wanted.kind:
         return False
     name = wanted.level.name
-    is_same = replace(stated, **{name: getattr(wanted, name)}) == wanted  # type: ignore[type-var]
+    is_same = replace(stated, **{name: getattr(wanted, name)}) == wanted
     return is_same and wanted.is_met_by(getattr(stated, name))
 
 
@@ -184,8 +157,7 @@ def _level_of(guarantee: Guarantee, beside: Beside | None, person: str) -> Level
         return None
     if isinstance(guarantee, UniquePatterns):
         return lambda own: share_of_one_person(own.columns, beside, person)
-    judging = JUDGED.get(BY_PERSONS[guarantee.kind].kind) if guarantee.kind in BY_PERSONS else None
-    measure = judging.beside_original if judging is not None else None
+    measure = JUDGED[guarantee.kind].by_persons if guarantee.kind in JUDGED else None
     if measure is None or getattr(guarantee, "sensitive", None) in beside.claims.recodings:
         return None  # by persons the values of the original are counted, not coarser cells
     return lambda own: measure(own, beside)
