@@ -9,7 +9,8 @@ promise. Every module of this folder is loaded, so that a new guarantee needs no
 from importlib import import_module
 from pkgutil import iter_modules
 
-from sfumato.guarantees.base import GUARANTEES, ROUNDING, ROW, Guarantee, declared, guarantee_from_dict
+from sfumato.counting import ROUNDING
+from sfumato.guarantees.base import GUARANTEES, ROW, Guarantee, declared, guarantee_from_dict
 from sfumato.guarantees.anonymity import GlobalAnonymity, KAnonymity, KKAnonymity
 from sfumato.guarantees.containment import REVEALING, Containment, UniquePatterns
 from sfumato.guarantees.population import AboutPopulation, KMap, Presence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.guarantees.base import (
     KNOWS_ALL,
@@ -15,6 +15,10 @@ from sfumato.guarantees.base import (
     ReleaseFacts,
     declared,
 )
+
+if TYPE_CHECKING:
+    from sfumato.counting.counts import AnyCounts
+    from sfumato.guarantees.base import Levels
 
 _OTHERS_LEARNED = (
     "not promised: that other columns stay unknown. If all rows of a group have the same value, the group discloses "
@@ -72,6 +76,19 @@ class KAnonymity(MayLeaveOut, CrowdGuarantee):
             f"every row shares its values on {len(self.over)} quasi-identifying columns "
             f"with at least {self.k - 1} other rows{self._left_out()}"
         )
+
+    def levels(self, counts: AnyCounts) -> Levels:
+        """Units of each class."""
+        return counts.n_units.astype("float64")
+
+    @property
+    def is_kept_by_growing(self) -> bool:
+        """Units only get more."""
+        return True
+
+    def in_short(self) -> str:
+        """Say what is asked of a class in a few words."""
+        return f"{self.k} persons in every class" if self.by_persons else f"{self.k}-anonymity"
 
     def left_open(self, facts: ReleaseFacts) -> Iterator[str]:
         """Say that other columns may still be learned within a group."""

@@ -3,8 +3,8 @@
 A guarantee is a frozen dataclass with the decorator :func:`declared`. Its fields are what stands in a manifest; the
 form of each there follows from its type. Around them it says which of them is the level and which way is safe, what
 it means in words, and by which names and which field of a form people ask for it. Everything else (reader and schema
-of manifests, report, page, comparisons) takes it from :data:`GUARANTEES`. How a level is measured is not said here:
-mechanisms have measures for that, and the audit has its own.
+of manifests, report, page, comparisons) takes it from :data:`GUARANTEES`. Mechanisms search by its levels over
+:class:`sfumato.counting.counts.Counts`; the audit has its own way to measure them, and takes the data alone.
 """
 
 from __future__ import annotations
@@ -12,13 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from string import Formatter
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from sfumato.counting import ROUNDING
 from sfumato.errors import InvalidParameterError, ManifestError
 from sfumato.guarantees.forms import Crowd
 
-ROUNDING = 1e-9
-"""Slack for real-valued levels, so that a promise is not missed by the last bit of a logarithm."""
+if TYPE_CHECKING:  # words and forms are wanted where no heavy library is loaded
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sfumato.counting.counts import AnyCounts
+
+    Levels = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
 
 ROW = "row"
 """Unit of a guarantee that counts rows; any other is the name of the column that tells persons apart."""
@@ -178,6 +185,8 @@ class Guarantee(_OverColumns):
     """Whether the level is computed from columns and rows that are not released, whatever its unit is."""
     slack: ClassVar[float] = ROUNDING
     """How far a level may miss the promised one; nothing where levels are counts."""
+    compares_with_table: ClassVar[bool] = False
+    """Whether a class's level depends on the rows outside it; spellings then count as values of their own, too."""
     absent_when_empty: ClassVar[tuple[str, ...]] = ()
     """Fields that a manifest has only where they say something."""
 
@@ -238,6 +247,48 @@ class Guarantee(_OverColumns):
         """Whether a level measured on a table keeps the promise."""
         promised: float = getattr(self, self.level.name)
         return level >= promised - self.slack if self.level.higher_is_safer else level <= promised + self.slack
+
+    def levels(self, counts: AnyCounts) -> Levels:
+        """Level of each class, from counts of its column's values by its unit; raises where classes have none."""
+        raise NotImplementedError(self.kind)
+
+    def are_kept_by(self, counts: AnyCounts) -> Flags:
+        """Whether classes keep the promise."""
+        return self.are_met_by(self.levels(counts))
+
+    def are_met_by(self, levels: Levels) -> Flags:
+        """Whether levels, each of a class, keep the promise."""
+        promised: float = getattr(self, self.level.name)
+        return levels >= promised - self.slack if self.level.higher_is_safer else levels <= promised + self.slack
+
+    def worst(self, levels: Levels) -> float:
+        """Least safe of some levels."""
+        return float(levels.min() if self.level.higher_is_safer else levels.max())
+
+    @property
+    def is_kept_by_growing(self) -> bool:
+        """Whether a class keeps it as soon as one of the classes that make it up does, whatever the others hold.
+
+        Then the rows of violating classes, which a search may leave out, never grow in number from a node of a lattice
+        to one above it.
+        """
+        return False
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether classes that all keep it keep it when they are joined.
+
+        By rows all do. Weights of persons do not add up over classes, so by persons only what grows with a class does.
+        """
+        return self.is_kept_by_growing or not self.by_persons
+
+    def implied(self) -> Guarantee | None:
+        """Give a promise by rows that is kept by growing and that every class keeps which keeps this one, if known."""
+        return None
+
+    def in_short(self) -> str:
+        """Say what is asked of a class in a few words."""
+        return self.name
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for the manifest."""

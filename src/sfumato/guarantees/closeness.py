@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from sfumato.guarantees.base import KNOWS_ALL, FormField, GuaranteeWords, Level, MayLeaveOut, check_share, declared
 from sfumato.guarantees.forms import Share
+
+if TYPE_CHECKING:
+    from sfumato.counting.counts import AnyCounts
+    from sfumato.guarantees.base import Levels
 
 ClosenessDistance = Literal["equal", "ordered"]
 
@@ -22,6 +26,7 @@ class TCloseness(MayLeaveOut):
 
     kind: ClassVar[str] = "t-closeness"
     counts_persons: ClassVar[bool] = True
+    compares_with_table: ClassVar[bool] = True
     level: ClassVar[Level] = Level("t", False, "a number from 0 and below 1", lambda t: 0 <= t < 1)
     asked_as: ClassVar[tuple[str, ...]] = ("t",)
     form_field: ClassVar[FormField | None] = FormField(
@@ -56,3 +61,13 @@ class TCloseness(MayLeaveOut):
             f"among rows that are equal on {len(self.over)} quasi-identifying columns, '{self.sensitive}' is "
             f"distributed as in the whole table up to a distance of {self.t:g}{self._weighed()}{self._left_out()}"
         )
+
+    def levels(self, counts: AnyCounts) -> Levels:
+        """Distance of each class from what it is compared with."""
+        from sfumato.measures.diversity import distances
+
+        return distances(counts, self.distance)
+
+    def in_short(self) -> str:
+        """Say what is asked of a class in a few words."""
+        return f"{self.t:g}-closeness ({self.distance} distance){' by persons' if self.by_persons else ''}"

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees.base import KNOWS_ALL, LEAST_CROWD, FormField, GuaranteeWords, L, Level, MayLeaveOut, declared
 from sfumato.guarantees.forms import AboveOne
+
+if TYPE_CHECKING:
+    from sfumato.counting.counts import AnyCounts
+    from sfumato.guarantees.base import Flags, Levels
 
 DiversityVariant = Literal["distinct", "entropy", "recursive"]
 
@@ -83,3 +87,29 @@ class LDiversity(MayLeaveOut):
             way += " of as many different persons" if self.variant == "distinct" else weighed
         said = f"rows that are equal on {len(self.over)} quasi-identifying columns have {way}"
         return f"{said}{self._by()}{self._left_out()}"
+
+    def levels(self, counts: AnyCounts) -> Levels:
+        """Largest l of each class."""
+        from sfumato.measures.diversity import distinct_diversity, entropy_diversity, recursive_diversity
+
+        if self.variant == "recursive":
+            return recursive_diversity(counts, self.c or 0.0)
+        return entropy_diversity(counts) if self.variant == "entropy" else distinct_diversity(counts)
+
+    def are_kept_by(self, counts: AnyCounts) -> Flags:
+        """Whether classes are diverse enough; where persons are matched with values, bounds decide most classes."""
+        return self.are_met_by(counts.matched(self.l) if self.variant == "distinct" else self.levels(counts))
+
+    @property
+    def is_kept_by_growing(self) -> bool:
+        """Different values, of as many units, only get more; a diverse class joined with one value need not be."""
+        return self.variant == "distinct"
+
+    def implied(self) -> LDiversity:
+        """Distinct l-diversity, which both other variants imply."""
+        return LDiversity(max(self.l, LEAST_CROWD), self.sensitive, self.columns)
+
+    def in_short(self) -> str:
+        """Say what is asked of a class in a few words."""
+        what = f"({self.c:g}, {self.l:g})" if self.c is not None else f"{self.l:g}"
+        return f"{self.variant} {what}-diversity{' by persons' if self.by_persons else ''}"

@@ -1,16 +1,22 @@
-"""Shares of single sensitive values among equal rows: β-likeness, δ-disclosure privacy and (α,k)-anonymity.
+r"""Shares of single sensitive values among equal rows: β-likeness, δ-disclosure privacy and (α,k)-anonymity.
 
 t-closeness adds the differences of all values up, so that much more of a rare value is little. These look at each value
 by itself: at how much more frequent it gets (β), at how much more or less frequent (δ), or at its share alone (α). By
 persons shares are those of weights, as in t-closeness by persons; neither sense follows from the other.
+
+By rows each holds for a class that is made up of classes for which it holds: the share of a value in the union is a
+weighted mean of its shares in the parts, and all three allow an interval of shares, the same for every class that is
+compared with the same table: :math:`q \le p (1 + \min(\beta, -\ln p))`, :math:`p e^{-\delta} < q < p e^{\delta}` and
+:math:`q \le \alpha`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from sfumato.counting import ROUNDING
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees.base import (
     KNOWS_ALL,
@@ -21,7 +27,12 @@ from sfumato.guarantees.base import (
     check_whole,
     declared,
 )
+from sfumato.guarantees.diversity import LDiversity
 from sfumato.guarantees.forms import AboveZero, Crowd, ProperShare
+
+if TYPE_CHECKING:
+    from sfumato.counting.counts import AnyCounts
+    from sfumato.guarantees.base import Levels
 
 LikenessVariant = Literal["basic", "enhanced"]
 
@@ -59,6 +70,7 @@ class BetaLikeness(MayLeaveOut):
 
     kind: ClassVar[str] = "beta-likeness"
     counts_persons: ClassVar[bool] = True
+    compares_with_table: ClassVar[bool] = True
     level: ClassVar[Level] = Level("beta", False, "a number above 0", lambda beta: beta > 0)
     asked_as: ClassVar[tuple[str, ...]] = ("beta",)
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
@@ -93,6 +105,16 @@ class BetaLikeness(MayLeaveOut):
             f"{self._weighed()}{self._left_out()}"
         )
 
+    def levels(self, counts: AnyCounts) -> Levels:
+        """Smallest β of each class."""
+        from sfumato.measures.value_shares import likeness_levels
+
+        return likeness_levels(counts, self.likeness)
+
+    def in_short(self) -> str:
+        """Say what is asked of a class in a few words."""
+        return f"{self.likeness} {self.beta:g}-likeness{' by persons' if self.by_persons else ''}"
+
 
 @declared
 @dataclass(frozen=True)
@@ -118,6 +140,7 @@ class DeltaDisclosure(MayLeaveOut):
 
     kind: ClassVar[str] = "delta-disclosure"
     counts_persons: ClassVar[bool] = True
+    compares_with_table: ClassVar[bool] = True
     level: ClassVar[Level] = Level("delta", False, "a number above 0", lambda delta: delta > 0)
     asked_as: ClassVar[tuple[str, ...]] = ("delta",)
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
@@ -146,6 +169,16 @@ class DeltaDisclosure(MayLeaveOut):
             f"'{self.sensitive}' occurs, with its share in the whole table up to a factor of e^{self.delta:g}"
             f"{self._weighed()}{self._left_out()}"
         )
+
+    def levels(self, counts: AnyCounts) -> Levels:
+        """Smallest δ of each class."""
+        from sfumato.measures.value_shares import disclosure_levels
+
+        return disclosure_levels(counts)
+
+    def in_short(self) -> str:
+        """Say what is asked of a class in a few words."""
+        return f"{self.delta:g}-disclosure privacy{' by persons' if self.by_persons else ''}"
 
 
 @declared
@@ -198,3 +231,18 @@ class AlphaKAnonymity(MayLeaveOut):
             f"rows that are equal on {len(self.over)} quasi-identifying columns {crowd}, and no value of "
             f"'{self.sensitive}' has a share above {self.alpha:g} among them{weighed}{self._left_out()}"
         )
+
+    def levels(self, counts: AnyCounts) -> Levels:
+        """Largest share of a value in each class; its k is that of k-anonymity, which goes with it."""
+        from sfumato.measures.value_shares import largest_shares
+
+        return largest_shares(counts)
+
+    def implied(self) -> LDiversity | None:
+        """Distinct 1/α-diversity: shares of at most α add up to 1 over at least 1/α values."""
+        n_values = math.ceil(1 / (self.alpha + ROUNDING) - ROUNDING)
+        return LDiversity(n_values, self.sensitive, self.columns) if n_values >= LEAST_CROWD else None
+
+    def in_short(self) -> str:
+        """Say what is asked of a class in a few words."""
+        return f"a share of at most {self.alpha:g} for every value{' by persons' if self.by_persons else ''}"

@@ -35,10 +35,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sfumato.counting.counts import Levels, Numbers
 from sfumato.counting.same_values import value_numbers
 from sfumato.learning.c45.tree import MISSING
 from sfumato.mechanisms.axes import Axis
-from sfumato.mechanisms.part_constraints import Constraint, Counts, Flags, Ids, Levels
+from sfumato.mechanisms.constraints import Constraint, Flags, Ids
 from sfumato.mechanisms.recoder import Cover
 from sfumato.table.coding import Table
 
@@ -59,19 +60,20 @@ class GroupedValues:
 
     Examples
     --------
-    >>> from sfumato.mechanisms.part_constraints import DistinctDiversity
-    >>> GroupedValues(2, DistinctDiversity(2))(np.array([[2, 1, 1], [2, 1, 0], [1, 0, 2]])).tolist()
+    >>> from sfumato.guarantees import LDiversity
+    >>> from sfumato.mechanisms.constraints import Promised
+    >>> GroupedValues(2, Promised(LDiversity(2, "s", ())))(np.array([[2, 1, 1], [2, 1, 0], [1, 0, 2]])).tolist()
     [True, False, False]
     """
 
     k: int
     constraint: Constraint
 
-    def __call__(self, counts: Counts) -> Flags:
+    def __call__(self, counts: Numbers) -> Flags:
         """Whether parts satisfy the constraint after their values were grouped."""
         return self.constraint(group_values(_of_rows(counts), self.k)[1])
 
-    def levels(self, counts: Counts) -> Levels:
+    def levels(self, counts: Numbers) -> Levels:
         """Level of each part, by the constraint's measure, of its groups."""
         return self.constraint.levels(group_values(_of_rows(counts), self.k)[1])
 
@@ -95,9 +97,10 @@ class WithinGroups:
 
     Examples
     --------
-    >>> from sfumato.mechanisms.part_constraints import DistinctDiversity
+    >>> from sfumato.guarantees import LDiversity
+    >>> from sfumato.mechanisms.constraints import Promised
     >>> counts = np.array([[1, 1, 2, 0], [1, 1, 1, 1]])  # two places, two codes
-    >>> WithinGroups(2, 2, 2, DistinctDiversity(2))(counts).tolist()
+    >>> WithinGroups(2, 2, 2, Promised(LDiversity(2, "s", ())))(counts).tolist()
     [False, True]
     """
 
@@ -106,13 +109,13 @@ class WithinGroups:
     n_codes: int
     constraint: Constraint
 
-    def __call__(self, counts: Counts) -> Flags:
+    def __call__(self, counts: Numbers) -> Flags:
         """Whether every group of a part satisfies the constraint."""
         in_groups, is_used = self._grouped(counts)
         allowed = self.constraint(in_groups.reshape(-1, in_groups.shape[-1])).reshape(is_used.shape)
         return np.asarray((allowed | ~is_used).all(axis=1))
 
-    def levels(self, counts: Counts) -> Levels:
+    def levels(self, counts: Numbers) -> Levels:
         """Level of each part as one group: what no division could exceed."""
         return self.constraint.levels(self._by_place(counts).sum(axis=1))
 
@@ -120,7 +123,7 @@ class WithinGroups:
         """Say the constraint in a few words."""
         return f"{self.constraint.describe()} in every range or set of the other sensitive column"
 
-    def _grouped(self, counts: Counts) -> tuple[RowCounts, Flags]:
+    def _grouped(self, counts: Numbers) -> tuple[RowCounts, Flags]:
         both = self._by_place(counts)
         of_value, rows = group_values(both.sum(axis=2), self.k)
         in_groups = np.zeros(both.shape, dtype=np.int64)
@@ -129,13 +132,13 @@ class WithinGroups:
             in_groups[every, of_value[:, place]] += both[:, place]
         return in_groups, rows > 0
 
-    def _by_place(self, counts: Counts) -> RowCounts:
+    def _by_place(self, counts: Numbers) -> RowCounts:
         n_lacking = self.n_places * self.n_codes - counts.shape[1]
         padded = np.pad(_of_rows(counts), ((0, 0), (0, n_lacking)))
         return padded.reshape(len(counts), self.n_places, self.n_codes)
 
 
-def _of_rows(counts: Counts) -> RowCounts:
+def _of_rows(counts: Numbers) -> RowCounts:
     """Take counts of rows; weights, which are for persons with several rows, are refused before and fail here."""
     return counts.astype(np.int64, casting="safe")
 

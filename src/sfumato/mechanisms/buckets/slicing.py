@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from sfumato.counting.counts import Levels, Numbers
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.manifest import AnyTable
@@ -31,8 +32,8 @@ from sfumato.mechanisms.buckets.buckets import (
     free_name,
     sensitive_codes,
 )
+from sfumato.mechanisms.constraints import Flags
 from sfumato.mechanisms.mondrian.division import mondrian_partition
-from sfumato.mechanisms.part_constraints import Counts, Flags, Levels
 from sfumato.mechanisms.recoder import check_group_size
 from sfumato.progress import Progress
 from sfumato.schema import WITHHELD, Kind, Role
@@ -163,13 +164,13 @@ class ShareLimit:
     l: int  # noqa: E741  # the field's own name
     block_starts: NDArray[np.intp]
 
-    def __call__(self, counts: Counts) -> Flags:
+    def __call__(self, counts: Numbers) -> Flags:
         """Whether the most frequent value is rare enough in every block."""
         sizes = np.add.reduceat(counts, self.block_starts, axis=1)
         largest = np.maximum.reduceat(counts, self.block_starts, axis=1)
         return np.asarray((largest * self.l <= sizes).all(axis=1))
 
-    def levels(self, counts: Counts) -> Levels:
+    def levels(self, counts: Numbers) -> Levels:
         """Smallest quotient of a block's rows and those with its most frequent value."""
         sizes = np.add.reduceat(counts, self.block_starts, axis=1)
         largest = np.maximum.reduceat(counts, self.block_starts, axis=1)

@@ -26,9 +26,9 @@ from sfumato.measures.information import entropy_bits
 from sfumato.mechanisms.hierarchies.hierarchy import Covered, Hierarchy
 from sfumato.mechanisms.lattice.lattice import Levels
 
-Counts = NDArray[np.int64]
+Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
-RowsOfValues = Callable[[NDArray[np.bool_]], Sequence[Counts]]
+RowsOfValues = Callable[[NDArray[np.bool_]], Sequence[Ints]]
 """Takes which distinct rows are released; gives for each column the released rows of each of its values."""
 
 _LEAST_COST = 1e-12
@@ -47,7 +47,7 @@ class BaseLevels:
     levels : tuple of int
         Of each column.
     rows_of_values : callable or None
-        Counts the released rows of each value, which distinct rows at the base do not tell; ``None`` where the table
+        Ints the released rows of each value, which distinct rows at the base do not tell; ``None`` where the table
         tells it, because its rows are those of the values.
     """
 
@@ -111,7 +111,7 @@ class LevelSteps:
         return BaseLevels(self.hierarchies, self.fitted, self.nodes[step], rows_of_values)
 
 
-def way_up(fitted: Sequence[Covered], counts: Sequence[Counts], weights: Sequence[float] | None) -> tuple[Levels, ...]:
+def way_up(fitted: Sequence[Covered], counts: Sequence[Ints], weights: Sequence[float] | None) -> tuple[Levels, ...]:
     """Nodes from the finest levels to the top, each with one column raised, by bits saved per penalty.
 
     Parameters
@@ -147,7 +147,7 @@ def way_up(fitted: Sequence[Covered], counts: Sequence[Counts], weights: Sequenc
     return tuple(nodes)
 
 
-def _hull(fitted: Covered, rows: Counts, weight: float) -> Iterator[tuple[float, int]]:
+def _hull(fitted: Covered, rows: Ints, weight: float) -> Iterator[tuple[float, int]]:
     """Levels on the convex hull of penalty and entropy, lowest first, with the bits that each saves per penalty."""
     levels = zip(fitted.level_codes, fitted.shares, strict=True)
     of_labels = [np.bincount(codes, rows, len(share)) for codes, share in levels]

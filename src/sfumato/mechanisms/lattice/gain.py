@@ -14,9 +14,9 @@ from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, LikenessVariant
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, combinations
+from sfumato.mechanisms.lattice.conditions import PrivacyGoal, sensitive_numbers
 from sfumato.mechanisms.lattice.levels import LevelRecoding
 from sfumato.mechanisms.lattice.losses import CLASS_LOSSES, LOSSES, information_gains, weights_by_gain
-from sfumato.mechanisms.lattice.models import PrivacyGoal, sensitive_numbers
 from sfumato.mechanisms.lattice.recoder import GOAL_PARAMETERS, SEARCH_PARAMETERS, GlobalRecoder
 from sfumato.mechanisms.population import POPULATION_PARAMETERS, PopulationPromises
 from sfumato.schema import Role, Schema

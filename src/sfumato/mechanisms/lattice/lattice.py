@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidParameterError
 
 if TYPE_CHECKING:
-    from sfumato.mechanisms.lattice.models import ClassModel
+    from sfumato.mechanisms.lattice.conditions import Condition
 
 
 Codes = NDArray[np.integer]
-Counts = NDArray[np.int64]
+Ints = NDArray[np.int64]
 Places = NDArray[np.intp]
 Levels = tuple[int, ...]
 
@@ -75,7 +75,7 @@ class LatticeProblem:
         Rows that a class needs.
     max_suppressed_fraction : float
         Largest share of the rows, in [0, 1], whose classes may be left out. One row at least stays, even with 1.
-    models : tuple of ClassModel
+    conditions : tuple of Condition
         What every class must satisfy besides its size.
     loss : str
         Name in :data:`sfumato.mechanisms.lattice.losses.LOSSES`.
@@ -92,18 +92,18 @@ class LatticeProblem:
         Share of each hierarchy's values that a single value is; ``None``: the least at level 0.
     limits_persons : bool
         Whether the largest share of rows that may be left out is that of persons who may lose a row as well, where a
-        model tells persons apart.
+        condition tells persons apart.
     people : CountsPeople or None
         A population, of whose people every class must fit enough; ``None``: nothing is asked about one.
     """
 
     codes: Codes
-    counts: Counts
+    counts: Ints
     level_maps: tuple[tuple[Codes, ...], ...]
     shares: tuple[tuple[NDArray[np.float64], ...], ...]
     k: int = 1
     max_suppressed_fraction: float = 0.0
-    models: tuple[ClassModel, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     loss: str = "loss"
     weights: Sequence[float] | None = None
     sensitive: tuple[Codes, ...] = ()
@@ -117,10 +117,10 @@ class LatticeProblem:
         if self.k < 1:
             raise InvalidParameterError("k", f"got {self.k}", allowed="at least 1")
         check_suppression_limit(self.max_suppressed_fraction)
-        wrong = [m for m in self.models if not 0 <= m.column < len(self.sensitive)]
+        wrong = [m for m in self.conditions if not 0 <= m.column < len(self.sensitive)]
         if wrong:
             allowed = f"the place of one of the {len(self.sensitive)} sensitive columns"
-            raise InvalidParameterError("column", f"a model has {wrong[0].column}", allowed=allowed)
+            raise InvalidParameterError("column", f"a condition has {wrong[0].column}", allowed=allowed)
         if len(self.counts) == 0 or self.counts.min() < 1:
             problem = "got none" if len(self.counts) == 0 else "some are less"
             raise InvalidParameterError("counts", problem, allowed="at least 1 for each of one or more cells")
@@ -183,13 +183,13 @@ class LatticeProblem:
         """Share of its hierarchy's values that a single value of a column is; some may not occur."""
         return float(self.shares[column][0].min()) if self.least_shares is None else self.least_shares[column]
 
-    def value_counts(self, column: int) -> Counts:
+    def value_counts(self, column: int) -> Ints:
         """Rows that have each value of a quasi-identifier."""
         n_values = len(self.level_maps[column][0])
         return bincount(self.codes[:, column], self.counts, n_values)
 
 
-def bincount(codes: NDArray[np.integer], counts: Counts, n: int) -> Counts:
+def bincount(codes: NDArray[np.integer], counts: Ints, n: int) -> Ints:
     """Add up the counts of each code, in whole numbers."""
     return np.asarray(np.bincount(codes, weights=counts, minlength=n)).astype(np.int64)
 
@@ -238,7 +238,7 @@ class ClassTable:
     """
 
     def __init__(
-        self, levels: Levels, counts: Counts, extra: Codes | None, starts: Places | None, labels: LabelsOfEntries
+        self, levels: Levels, counts: Ints, extra: Codes | None, starts: Places | None, labels: LabelsOfEntries
     ) -> None:
         self.levels = levels
         self.counts = counts
@@ -252,7 +252,7 @@ class ClassTable:
         return len(self.counts)
 
     @cached_property
-    def sizes(self) -> Counts:
+    def sizes(self) -> Ints:
         """Rows of each class."""
         return self.counts if self.starts is None else np.add.reduceat(self.counts, self.starts)
 
@@ -304,7 +304,7 @@ class RollUp:
         bottom = (0,) * problem.n_columns
         self._kept: dict[Levels, _Kept] = {}
         self._kept_entries = 0
-        self._sorted_kept: tuple[list[_Kept], Counts] | None = None
+        self._sorted_kept: tuple[list[_Kept], Ints] | None = None
         self._bottom = _Kept(bottom, columns, self.combinations.of_cells, problem.counts)
 
     def table(self, levels: Levels) -> ClassTable:
@@ -326,7 +326,7 @@ class RollUp:
         return kept[int(places[0])] if len(places) else self._bottom
 
     @property
-    def _kept_nodes(self) -> tuple[list[_Kept], Counts]:
+    def _kept_nodes(self) -> tuple[list[_Kept], Ints]:
         """Kept tables, smallest first, and their levels."""
         if self._sorted_kept is None:
             kept = sorted(self._kept.values(), key=lambda table: len(table.counts))
@@ -358,7 +358,7 @@ class RollUp:
         codes, low = source.labels[column][entries], source.levels[column]
         return codes if low == level else self._step(column, low, level)[codes]
 
-    def _class_keys(self, source: _Kept, levels: Levels) -> tuple[Counts, int]:
+    def _class_keys(self, source: _Kept, levels: Levels) -> tuple[Ints, int]:
         """Keys that tell the classes of a node apart, for the entries of a finer table, and how many there can be."""
         key, span = np.zeros(len(source.counts), dtype=np.int64), 1
         for column, level in enumerate(levels):
@@ -401,7 +401,7 @@ class _Kept:
     levels: Levels
     labels: Sequence[Codes]
     extra: Codes | None
-    counts: Counts
+    counts: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -422,13 +422,13 @@ class Combinations:
 
     n: int
     of_cells: Codes | None
-    sensitive: tuple[Counts, ...]
-    target: Counts | None
+    sensitive: tuple[Ints, ...]
+    target: Ints | None
 
     @classmethod
     def of(cls, problem: LatticeProblem, with_target: bool = True) -> Combinations:
         """Find the combinations of a problem's cells; columns that nothing asks for are left out."""
-        sensitive = problem.sensitive if problem.models else ()
+        sensitive = problem.sensitive if problem.conditions else ()
         columns = [*sensitive] if problem.target is None or not with_target else [*sensitive, problem.target]
         if not columns:
             return cls(1, None, (), None)
@@ -438,13 +438,13 @@ class Combinations:
         return cls(len(rows), of_cells.reshape(-1).astype(np.int64), values[: len(sensitive)], target)
 
 
-def sums_by_key(key: Places, span: int, counts: Counts) -> tuple[Counts, Counts]:
+def sums_by_key(key: Places, span: int, counts: Ints) -> tuple[Ints, Ints]:
     """Distinct keys, ascending, and the counts of each added up."""
     present, sums, _ = _grouped(key, span, counts)
     return present, sums
 
 
-def _grouped(key: Places, span: int, counts: Counts) -> tuple[Counts, Counts, Callable[[], Places]]:
+def _grouped(key: Places, span: int, counts: Ints) -> tuple[Ints, Ints, Callable[[], Places]]:
     """Distinct keys, their counts added up, and, when asked for, the place of one occurrence of each."""
     if span <= min(_MAX_DENSE, max(_SMALL_SPAN, 8 * len(key))):
         sums = np.bincount(key, weights=counts, minlength=span)

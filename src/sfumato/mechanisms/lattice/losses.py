@@ -37,7 +37,7 @@ from sfumato.measures.anonymity import average_class_size, discernibility
 from sfumato.measures.information import entropy_bits, expected_information_bits, mutual_information_bits
 from sfumato.mechanisms.axes import positions_of
 from sfumato.mechanisms.hierarchies.automatic import counts_by_class
-from sfumato.mechanisms.lattice.lattice import ClassTable, Counts, LatticeProblem, RollUp, bincount, sums_by_key
+from sfumato.mechanisms.lattice.lattice import ClassTable, Ints, LatticeProblem, RollUp, bincount, sums_by_key
 from sfumato.schema import Kind
 from sfumato.table.coding import Table
 
@@ -92,7 +92,7 @@ class ColumnLoss:
     """
 
     is_bounded_by_columns: ClassVar[bool] = True
-    label_rows: tuple[tuple[Counts, ...], ...]
+    label_rows: tuple[tuple[Ints, ...], ...]
     unsuppressed: tuple[Numbers, ...]
     added: tuple[tuple[Numbers, ...], ...]
     weights: Numbers
@@ -230,7 +230,7 @@ def _nothing_added(problem: LatticeProblem) -> tuple[tuple[Numbers, ...], ...]:
     return tuple(tuple(np.zeros(len(share)) for share in shares) for shares in problem.shares)
 
 
-def _total_bits(counts: Counts) -> float:
+def _total_bits(counts: Ints) -> float:
     """Entropy of counts times their sum.
 
     :func:`sfumato.measures.information.total_entropies_bits` by another sum, which the last digits of losses rest on.
@@ -239,7 +239,7 @@ def _total_bits(counts: Counts) -> float:
     return float(-(present @ np.log2(present / present.sum())))
 
 
-def cheapest_rows(rows: Counts, added: Numbers) -> Callable[[int], float]:
+def cheapest_rows(rows: Ints, added: Numbers) -> Callable[[int], float]:
     """Least that a number of suppressed rows can add."""
     order = np.argsort(added, kind="stable")
     n_rows = np.concatenate([[0], np.cumsum(rows[order])])
@@ -247,7 +247,7 @@ def cheapest_rows(rows: Counts, added: Numbers) -> Callable[[int], float]:
     return lambda n: float(np.interp(n, n_rows, total))
 
 
-def label_rows(problem: LatticeProblem) -> tuple[tuple[Counts, ...], ...]:
+def label_rows(problem: LatticeProblem) -> tuple[tuple[Ints, ...], ...]:
     """For each column and level the rows of each label."""
     found = []
     for column, (maps, shares) in enumerate(zip(problem.level_maps, problem.shares, strict=True)):
@@ -256,7 +256,7 @@ def label_rows(problem: LatticeProblem) -> tuple[tuple[Counts, ...], ...]:
     return tuple(found)
 
 
-def _label_means(rows: Sequence[Counts], of_labels: Sequence[Numbers]) -> Numbers:
+def _label_means(rows: Sequence[Ints], of_labels: Sequence[Numbers]) -> Numbers:
     """Mean over the rows, for each level, of a number that each label has."""
     return np.array([n @ x / n.sum() for n, x in zip(rows, of_labels, strict=True)], dtype=np.float64)
 
@@ -342,7 +342,7 @@ class AverageClassSize(_ClassLoss):
 class Classification(_ClassLoss):
     """Share of the rows that are suppressed or not of their class's most frequent target (Iyengar 2002), in [0, 1]."""
 
-    targets: Counts
+    targets: Ints
 
     @classmethod
     def of(cls, problem: LatticeProblem, roll_up: RollUp) -> Classification:
@@ -369,7 +369,7 @@ class TargetInformation(_ClassLoss):
     :math:`I(E; T) \le \sum_j H_j`.
     """
 
-    targets: Counts
+    targets: Ints
     cell_bits: float
 
     @classmethod
@@ -405,7 +405,7 @@ def column_entropies(problem: LatticeProblem) -> tuple[Numbers, ...]:
     return tuple(found)
 
 
-def targets_of(problem: LatticeProblem, roll_up: RollUp) -> Counts:
+def targets_of(problem: LatticeProblem, roll_up: RollUp) -> Ints:
     """Target of each combination of sensitive values and target."""
     target = roll_up.combinations.target
     if target is None:
@@ -413,12 +413,12 @@ def targets_of(problem: LatticeProblem, roll_up: RollUp) -> Counts:
     return np.asarray(target, dtype=np.int64)
 
 
-def class_starts(classes: Counts) -> Counts:
+def class_starts(classes: Ints) -> Ints:
     """Place where each class begins, of classes in ascending order."""
     return np.concatenate([[0], np.flatnonzero(np.diff(classes)) + 1])
 
 
-def target_counts(table: ClassTable, targets: Counts) -> tuple[Counts, Counts]:
+def target_counts(table: ClassTable, targets: Ints) -> tuple[Ints, Ints]:
     """Class and rows of each pair of class and target that occurs, by class and then by target."""
     n_targets = int(targets.max()) + 1
     key = table.entry_classes * n_targets + targets[table.extra]
@@ -426,7 +426,7 @@ def target_counts(table: ClassTable, targets: Counts) -> tuple[Counts, Counts]:
     return present // n_targets, counts
 
 
-def _information_bits(table: ClassTable, kept: Flags, targets: Counts) -> float:
+def _information_bits(table: ClassTable, kept: Flags, targets: Ints) -> float:
     """Mutual information of class and target; suppressed classes are one.
 
     :func:`sfumato.measures.information.mutual_information_bits` of the pairs that occur, without room for the others.
@@ -442,7 +442,7 @@ def _information_bits(table: ClassTable, kept: Flags, targets: Counts) -> float:
     return (rest - _times_log(whole) + _times_log(whole.sum())) / float(whole.sum())
 
 
-def _times_log(counts: Counts) -> float:
+def _times_log(counts: Ints) -> float:
     """Sum of :func:`sfumato.measures.information.x_log_x`, added up so that losses keep their last digits."""
     present = counts[counts > 0].astype(np.float64)
     return float(present @ np.log2(present))

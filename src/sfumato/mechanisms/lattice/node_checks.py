@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.counting.classes import ClassValueCounts
-from sfumato.mechanisms.lattice.lattice import ClassTable, Combinations, Counts, LatticeProblem, Levels, RollUp
+from sfumato.counting.counts import Counts
+from sfumato.mechanisms.lattice.conditions import Condition, Flags, value_counts
+from sfumato.mechanisms.lattice.lattice import ClassTable, Combinations, Ints, LatticeProblem, Levels, RollUp
 from sfumato.mechanisms.lattice.losses import TARGET_LOSSES, loss_of
-from sfumato.mechanisms.lattice.models import Flags, PersonCrowds, value_counts
 from sfumato.mechanisms.time_limit import TimeLimit
 
 DECIMALS = 10
@@ -64,16 +64,16 @@ class Judge:
     """
 
     def __init__(
-        self, problem: LatticeProblem, combinations: Combinations, totals: Sequence[Counts] | None = None
+        self, problem: LatticeProblem, combinations: Combinations, totals: Sequence[Ints] | None = None
     ) -> None:
         self._k = problem.k
         self._totals = totals
-        self._models = problem.models
+        self._conditions = problem.conditions
         self._values = combinations.sensitive
-        needed = [m.necessary() for m in problem.models]
-        self._necessary = tuple(dict.fromkeys(m for m in needed if m is not None))
-        self._further = tuple(m for m in problem.models if not m.is_monotone_with_suppression)
-        self._columns = sorted({m.column for m in (*self._necessary, *problem.models)})
+        needed = [own.necessary() for own in problem.conditions]
+        self._necessary = tuple(dict.fromkeys(own for own in needed if own is not None))
+        self._further = tuple(own for own in problem.conditions if not own.guarantee.is_kept_by_growing)
+        self._columns = sorted({own.column for own in (*self._necessary, *problem.conditions)})
         self._persons = limited_persons(problem)
         self._people = None if problem.people is None else problem.people.of_nodes(problem)
 
@@ -81,8 +81,8 @@ class Judge:
         """Suppress violating classes until none is left."""
         kept = table.sizes >= self._k
         counts = {column: self._value_counts(table, column) for column in self._columns}
-        for model in self._necessary:
-            kept &= model.is_met_by(model.levels(counts[model.column]))
+        for own in self._necessary:
+            kept &= own.are_kept_by(counts[own.column])
         if self._people is not None:
             kept &= self._people.fits_enough(table)
         possible, n_surely = kept.copy(), int(table.sizes[~kept].sum())
@@ -91,11 +91,10 @@ class Judge:
         changed = bool(self._further)
         while changed:
             before = kept.copy()
-            for model in self._further:
-                here = counts[model.column]
-                compared = here.compared_with(kept) if model.depends_on_kept and self._totals is None else here
-                kept &= model.is_met_by(model.levels(compared))
-            depends = self._totals is None and any(m.depends_on_kept for m in self._further)
+            for own in self._further:
+                here, compares = counts[own.column], own.guarantee.compares_with_table
+                kept &= own.are_kept_by(here.compared_with(kept) if compares and self._totals is None else here)
+            depends = self._totals is None and any(own.guarantee.compares_with_table for own in self._further)
             changed = depends and bool((before != kept).any())
         n_lost = int(table.sizes[~kept].sum())
         if self._persons is None:
@@ -108,34 +107,34 @@ class Judge:
         """Whether some classes of a node, as one class, satisfy every condition."""
         if int(table.sizes[classes].sum()) < self._k:
             return False
-        for model in self._models:
-            counts = self._value_counts(table, model.column)
+        for own in self._conditions:
+            counts = self._value_counts(table, own.column)
             joined = np.bincount(counts.value_code, counts.count * classes[counts.class_index], counts.n_values)
             values = np.flatnonzero(joined)
             one = np.zeros(len(values), dtype=np.int64)
             count = joined[values].astype(np.int64)
-            together = ClassValueCounts(one, values, count, np.array([count.sum()]), counts.value_totals)
-            if not model.is_met_by(model.levels(together)).all():
+            together = Counts(one, values, count, np.array([count.sum()]), counts.value_totals)
+            if not own.are_kept_by(together).all():
                 return False
         return True
 
-    def _value_counts(self, table: ClassTable, column: int) -> ClassValueCounts:
+    def _value_counts(self, table: ClassTable, column: int) -> Counts:
         found = value_counts(table, self._values[column])
         return found if self._totals is None else replace(found, value_totals=self._totals[column])
 
     def worst_levels(self, table: ClassTable) -> list[tuple[str, float, bool]]:
-        """For size and every model: what is asked for, the level of the worst class, and whether it is enough."""
+        """For size and every condition: what is asked for, the level of the worst class, and whether it is enough."""
         smallest = int(table.sizes.min())
         found = [(f"{self._k}-anonymity", float(smallest), smallest >= self._k)]
-        for model in self._models:
-            level = model.worst(model.levels(value_counts(table, self._values[model.column])))
-            found.append((model.describe(), level, bool(model.is_met_by(np.array([level]))[0])))
+        for own in self._conditions:
+            level = own.guarantee.worst(own.levels(value_counts(table, self._values[own.column])))
+            found.append((own.guarantee.in_short(), level, own.guarantee.is_met_by(level)))
         return found if self._people is None else [*found, *self._people.worst(table)]
 
 
-def limited_persons(problem: LatticeProblem) -> PersonCrowds | None:
-    """Model that tells how many persons there are, of whom only a share may lose a row; ``None``: rows are limited."""
-    found = (m for m in problem.models if isinstance(m, PersonCrowds) and m.n_persons is not None)
+def limited_persons(problem: LatticeProblem) -> Condition | None:
+    """Condition that tells persons apart, of whom only a share may lose a row; ``None``: rows alone are limited."""
+    found = (own for own in problem.conditions if own.n_persons is not None)
     return next(found, None) if problem.limits_persons else None
 
 
@@ -208,7 +207,7 @@ class NodeChecker:
         self.max_suppressed = problem.max_suppressed
         persons = limited_persons(problem)
         self._max_persons = problem.largest_part(persons.n_persons or 0) if persons is not None else 0
-        self._is_monotone = all(model.is_monotone_without_suppression for model in problem.models)
+        self._is_monotone = all(own.guarantee.is_monotone for own in problem.conditions)
         self._n_checked = 0
         self._measured: dict[Levels, _Measured] = {}
         self._checked: dict[Levels, CheckedNode] = {}
@@ -270,7 +269,7 @@ class NodeChecker:
     def _enter(self, levels: Levels, measured: _Measured) -> None:
         lost, surely_lost = measured.n_suppressed, measured.n_surely_suppressed
         satisfies = self._allows(measured)
-        # without suppression all conditions on rows are monotone, see sfumato.mechanisms.lattice.models
+        # without suppression all conditions on rows are monotone, see sfumato.mechanisms.lattice.conditions
         is_monotone = self._is_monotone and self.max_suppressed == 0
         surely_too_many = surely_lost > self.max_suppressed or measured.n_persons_surely > self._max_persons
         ruled_out = not satisfies if is_monotone else surely_too_many

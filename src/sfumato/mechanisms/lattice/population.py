@@ -3,7 +3,7 @@ r"""People of a population table who fit the classes of a node.
 A class of a node above holds whole classes of the node, and so do the people who fit it. Hence k-map is monotone with
 suppression: a class satisfies it as soon as one of the classes that make it up does. A share of rows among people in a
 joined class is a mean of those in its parts, weighted by people, with share 0 where no row is; so both limits of
-δ-presence are monotone where nothing is suppressed, and not otherwise, see :mod:`sfumato.mechanisms.lattice.models`.
+δ-presence are monotone where nothing is suppressed, and not otherwise, see :mod:`.conditions`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.hierarchies.hierarchy import ROOT, Covered
-from sfumato.mechanisms.lattice.lattice import ClassTable, Codes, Counts, LatticeProblem, PeopleOfNodes, RollUp
+from sfumato.mechanisms.lattice.lattice import ClassTable, Codes, Ints, LatticeProblem, PeopleOfNodes, RollUp
 from sfumato.mechanisms.population import PopulationPromises, different_people
 from sfumato.table.coding import Table
 
@@ -40,7 +40,7 @@ class LatticePeople:
     """
 
     codes: Codes
-    counts: Counts
+    counts: Ints
     has_star: tuple[bool, ...]
     k_map: int = 1
     delta_max: float = math.inf
@@ -102,7 +102,7 @@ class _RolledUp:
             found.append((asked, largest, bool(self.has_right_shares(table).all())))
         return found
 
-    def _of_classes(self, table: ClassTable) -> Counts:
+    def _of_classes(self, table: ClassTable) -> Ints:
         """People who fit each class."""
         people = self._roll_up.table(table.levels)
         n_classes, every, each = table.n_classes, np.arange(table.n_classes), np.arange(people.n_classes)

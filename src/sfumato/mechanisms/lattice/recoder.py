@@ -18,8 +18,8 @@ from sklearn.base import BaseEstimator
 from sfumato.counting.cells import CellTable, cell_table
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, LikenessVariant
+from sfumato.guarantees.anonymity import ROWS_AND_PERSONS, KAnonymity
 from sfumato.guarantees.forms import COLUMNS, NOTHING, list_of, named, number, word
-from sfumato.guarantees.persons import ROWS_AND_PERSONS
 from sfumato.manifest import AnyTable, draft_manifest, in_three_digits
 from sfumato.measures.loss import suppressed_fraction
 from sfumato.mechanisms.axes import axes_of
@@ -29,6 +29,7 @@ from sfumato.mechanisms.hierarchies.automatic import hierarchy_for
 from sfumato.mechanisms.hierarchies.files import read_hierarchy
 from sfumato.mechanisms.hierarchies.hierarchy import Covered, Hierarchy, covered
 from sfumato.mechanisms.lattice.base_levels import BaseLevels, LevelSteps, way_up
+from sfumato.mechanisms.lattice.conditions import PrivacyGoal
 from sfumato.mechanisms.lattice.lattice import LatticeProblem, Levels, Places, check_suppression_limit
 from sfumato.mechanisms.lattice.levels import (
     SUPPRESSED,
@@ -38,13 +39,12 @@ from sfumato.mechanisms.lattice.levels import (
     released_rows_of_values,
 )
 from sfumato.mechanisms.lattice.losses import LOSSES, SHARES_OF_CELLS, TARGET_LOSSES, column_weights
-from sfumato.mechanisms.lattice.models import PersonCrowds, PrivacyGoal
 from sfumato.mechanisms.lattice.population import LatticePeople
 from sfumato.mechanisms.lattice.search import LatticeResult, look_at_levels, search_lattice
 from sfumato.mechanisms.new_rows import RecodingTransformer
 from sfumato.mechanisms.population import POPULATION_PARAMETERS, PopulationPromises
+from sfumato.mechanisms.promises import SHARE_PARAMETERS, SharePromises
 from sfumato.mechanisms.recoder import check_group_size
-from sfumato.mechanisms.share_limits import SHARE_PARAMETERS, SharePromises
 from sfumato.mechanisms.time_limit import TimeLimit
 from sfumato.progress import Progress
 from sfumato.schema import WITHHELD, Role, Schema
@@ -105,9 +105,10 @@ def regroup(problem: LatticeProblem, first: LatticeResult, max_seconds: float | 
         If a condition on classes depends on what else is released (t, β, δ): a further round would move the
         distribution that earlier rounds were compared with.
     """
-    if any(model.depends_on_kept for model in problem.models):
-        got = f"got {next(m.describe() for m in problem.models if m.depends_on_kept)}"
-        raise InvalidParameterError("models", got, allowed="conditions on single classes to regroup rows")
+    compared = [own.guarantee for own in problem.conditions if own.guarantee.compares_with_table]
+    if compared:
+        got = f"got {compared[0].in_short()}"
+        raise InvalidParameterError("conditions", got, allowed="conditions on single classes to regroup rows")
     began = time.monotonic()
     deadline = None if max_seconds is None else began + max_seconds
     levels, classes = [first.levels], first.classes.copy()
@@ -472,14 +473,14 @@ class HierarchyRecoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: 
         lowest = (0,) * len(names) if base is None else base.levels
         from_base = list(zip(fitted, lowest, strict=True))
         codes = np.column_stack([c.level_codes[low][cells.codes[:, place[c.name]]] for c, low in from_base])
-        models, judged = goal.conditions(table)
+        conditions, judged = goal.conditions(table)
         return LatticeProblem(
             codes=codes,
             counts=cells.counts,
             level_maps=tuple(c.level_maps_from(low) for c, low in from_base),
             shares=tuple(c.shares[low:] for c, low in from_base),
             k=int(self.k),
-            models=models,
+            conditions=conditions,
             loss=self.loss,
             weights=self.column_weights(table, names),
             sensitive=tuple(column.of_cells(lambda name: cells.codes[:, place[name]]) for column in judged),
@@ -704,10 +705,11 @@ class GlobalRecoder(HierarchyRecoder):
         # Rows that are recoded once more get cells that overlap with others': whose they are could not be audited, and
         # who fits two classes is in the release with a probability that δ-presence does not define. With k-map a value
         # that two labels list is refused by the audit: such lists could say that a value means everybody.
-        has_persons = any(isinstance(model, PersonCrowds) for model in problem.models)
+        has_persons = any(isinstance(own.guarantee, KAnonymity) for own in problem.conditions)
         self.limits_persons_ = has_persons
         overlaps_harm = has_persons or self.delta_max is not None or self.k_map is not None
-        regroups = self.regroup and not overlaps_harm and not any(model.depends_on_kept for model in problem.models)
+        compares = any(own.guarantee.compares_with_table for own in problem.conditions)
+        regroups = self.regroup and not overlaps_harm and not compares
         share = SEARCH_SHARE if regroups else 1.0
         least = min(LEAST_SECONDS, self.max_seconds)
         found = search_lattice(problem, max(limit.part(share).left, least))

@@ -14,7 +14,7 @@ of sensitive values in the release is that of the original table, and t, β and 
 Classes of different rounds may have equal labels. They then make up one class of the release, which satisfies
 the goal as well: sizes and numbers of values only grow, and entropy l-diversity, recursive (c, l)-diversity and
 t-closeness and limits of shares beside a fixed distribution hold for a union of classes that satisfy them
-(:mod:`sfumato.mechanisms.lattice.models`).
+(:mod:`sfumato.mechanisms.lattice.conditions`).
 
 **How a round finds its node.** A row's certainty penalty at a node depends on its values and the levels alone and never
 falls going up. So the mean over the cheapest rows, as many as a node must release, bounds its score from below. From

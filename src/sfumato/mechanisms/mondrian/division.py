@@ -22,12 +22,17 @@ from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.learning.c45.criteria import Criterion
 from sfumato.learning.c45.tree import LEAF, Ids, Numbers, Tree, TreeColumn, route
 from sfumato.mechanisms.axes import Axis
+from sfumato.mechanisms.constraints import (
+    Constraint,
+    PersonLimit,
+    asks_for_two_values,
+    check_all_rows,
+    check_persons,
+)
 from sfumato.mechanisms.earlier_releases import EarlierReleases
 from sfumato.mechanisms.mondrian.parts import Cuts, Floats, Indices, Scales, SortedParts, Widths, stretches
 from sfumato.mechanisms.mondrian.person_cuts import cuts_allowed_by_persons
 from sfumato.mechanisms.mondrian.population_cuts import PeopleInParts
-from sfumato.mechanisms.part_constraints import Constraint, asks_for_two_values, check_all_rows
-from sfumato.mechanisms.person_constraints import PersonLimit, check_persons
 from sfumato.progress import Progress
 
 # Which cut divides each part: by certainty penalty, at the median, or by information gain of a label or a score.

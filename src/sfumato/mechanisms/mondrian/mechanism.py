@@ -21,25 +21,21 @@ from sfumato.manifest import AnyTable
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, Release, combinations
 from sfumato.mechanisms.both_roles import BothRoles, GroupedValues, GroupsInParts, WithinGroups
+from sfumato.mechanisms.constraints import PersonLimit, constraint_on, constraint_on_counts, limits_by_persons
 from sfumato.mechanisms.earlier_releases import EarlierReleases
 from sfumato.mechanisms.mondrian.division import Limit, Partition, SplitRule, mondrian_partition
 from sfumato.mechanisms.mondrian.population_cuts import PeopleInParts
-from sfumato.mechanisms.part_constraints import (
+from sfumato.mechanisms.population import POPULATION_PARAMETERS, PopulationPromises
+from sfumato.mechanisms.promises import (
+    SHARE_PARAMETERS,
     SensitiveGuarantee,
     SensitivePromises,
-    constraint_on,
-    constraint_on_counts,
-)
-from sfumato.mechanisms.person_constraints import (
-    PersonLimit,
-    limits_by_persons,
+    SharePromises,
     person_crowds,
     promised_by_persons,
 )
-from sfumato.mechanisms.population import POPULATION_PARAMETERS, PopulationPromises
 from sfumato.mechanisms.recoder import Cover, Recoder, Recoding
 from sfumato.mechanisms.score_guide import PENALTY_WEIGHT, ScoreGuide
-from sfumato.mechanisms.share_limits import SHARE_PARAMETERS, SharePromises
 from sfumato.mechanisms.tree.targets import Targets
 from sfumato.progress import Progress
 from sfumato.schema import Role

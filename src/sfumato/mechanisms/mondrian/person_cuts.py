@@ -13,8 +13,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.guarantees import ROUNDING
-from sfumato.measures.person_weights import matched_diversity_by_class
+from sfumato.counting.counts import Counts
+from sfumato.guarantees import ROUNDING, LDiversity
+from sfumato.mechanisms.constraints import PersonLimit
 from sfumato.mechanisms.mondrian.parts import (
     CELLS_AT_ONCE,
     Cuts,
@@ -25,15 +26,14 @@ from sfumato.mechanisms.mondrian.parts import (
     firsts,
     stretches,
 )
-from sfumato.mechanisms.person_constraints import PersonLimit
 
 Flags = NDArray[np.bool_]
 
 
 def cuts_allowed_by_persons(parts: SortedParts, cuts: Cuts, limit: PersonLimit) -> Cuts:
     """Keep the cuts both of whose sides keep a limit."""
-    if limit.least_matched:
-        cuts = _with_matchings(parts, cuts, limit)
+    if limit.matched is not None:
+        cuts = _with_matchings(parts, cuts, limit, limit.matched)
     if limit.on_weights is not None:
         passes = np.zeros(len(cuts), dtype=np.bool_)
         for at in stretches(parts, cuts, limit.n_values):
@@ -95,7 +95,7 @@ def _ranges(lengths: Indices) -> tuple[Indices, Indices]:
     return number, np.arange(len(number)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
-def _with_matchings(parts: SortedParts, cuts: Cuts, limit: PersonLimit) -> Cuts:
+def _with_matchings(parts: SortedParts, cuts: Cuts, limit: PersonLimit, asked: LDiversity) -> Cuts:
     """Keep the cuts both of whose sides have enough values of as many different persons.
 
     Most are decided by how many persons of a side have each value: c of them, ascending among the l values with most.
@@ -105,7 +105,7 @@ def _with_matchings(parts: SortedParts, cuts: Cuts, limit: PersonLimit) -> Cuts:
     passes = np.zeros(len(cuts), dtype=np.bool_)
     is_open = np.zeros((2, len(cuts)), dtype=np.bool_)
     n_persons, n_values = int(limit.persons.max(initial=-1)) + 1, limit.n_values
-    wanted = int(np.ceil(limit.least_matched - ROUNDING))
+    wanted = int(np.ceil(asked.l - ROUNDING))
     for at in stretches(parts, cuts, n_values):
         persons, values = limit.persons[at.rows].astype(np.int64), limit.codes[at.rows]
         person_of_part = parts.part_of_place[at.places] * n_persons + persons
@@ -122,7 +122,7 @@ def _with_matchings(parts: SortedParts, cuts: Cuts, limit: PersonLimit) -> Cuts:
             passes[at.taken] = possible if side == 0 else passes[at.taken] & possible
     for side in range(2):
         undecided = np.flatnonzero(passes & is_open[side])
-        passes[undecided] = _are_matched(parts, cuts.keep(undecided), side, limit)
+        passes[undecided] = _are_matched(parts, cuts.keep(undecided), side, limit, asked)
     return cuts.keep(passes)
 
 
@@ -143,7 +143,7 @@ def _decided(persons: Indices, wanted: int) -> tuple[Flags, Flags]:
     return np.asarray((most >= np.arange(wanted, 0, -1)).all(axis=1)), possible
 
 
-def _are_matched(parts: SortedParts, cuts: Cuts, side: int, limit: PersonLimit) -> Flags:
+def _are_matched(parts: SortedParts, cuts: Cuts, side: int, limit: PersonLimit, asked: LDiversity) -> Flags:
     """Whether one side of each cut has enough values of as many different persons."""
     begin = parts.starts[cuts.part] if side == 0 else cuts.index
     end = cuts.index if side == 0 else parts.starts[cuts.part + 1]
@@ -153,6 +153,5 @@ def _are_matched(parts: SortedParts, cuts: Cuts, side: int, limit: PersonLimit) 
         number, place = _ranges(lengths[here])
         rows = parts.rows[cuts.axis[here][number], begin[here][number] + place]
         persons, values = limit.persons[rows], limit.codes[rows]
-        levels = matched_diversity_by_class(number, persons, values, here.stop - here.start, limit.least_matched)
-        found[here] = levels >= limit.least_matched - ROUNDING
+        found[here] = asked.are_kept_by(Counts.of_rows(number, values, persons))
     return found

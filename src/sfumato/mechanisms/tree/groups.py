@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from sfumato.learning.c45.tree import LEAF, Ids, Tree, TreeColumn, route
 from sfumato.mechanisms.axes import Axis
+from sfumato.mechanisms.constraints import Constraint, PersonLimit
 from sfumato.mechanisms.mondrian.division import Partition, mondrian_partition
-from sfumato.mechanisms.part_constraints import Constraint
-from sfumato.mechanisms.person_constraints import PersonLimit
 from sfumato.mechanisms.score_guide import PENALTY_WEIGHT, ScoreGuide
 from sfumato.progress import Progress
 

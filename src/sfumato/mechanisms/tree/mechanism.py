@@ -29,17 +29,19 @@ from sfumato.learning.c45.tree import LEAF, MISSING, Ids, Tree, TreeColumn, rout
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.axes import Axis, axes_of
 from sfumato.mechanisms.base import Compared, MechanismInfo, Needs, ParameterSpec, Release, combinations
-from sfumato.mechanisms.part_constraints import (
+from sfumato.mechanisms.constraints import (
     Constraint,
+    PersonLimit,
+    check_all_rows,
+    check_persons,
+    constraint_on,
+    limits_by_persons,
+)
+from sfumato.mechanisms.promises import (
+    SHARE_PARAMETERS,
     SensitiveGuarantee,
     SensitivePromises,
-    check_all_rows,
-    constraint_on,
-)
-from sfumato.mechanisms.person_constraints import (
-    PersonLimit,
-    check_persons,
-    limits_by_persons,
+    SharePromises,
     person_crowds,
     promised_by_persons,
 )
@@ -54,7 +56,6 @@ from sfumato.mechanisms.recoder import (
     with_cells,
 )
 from sfumato.mechanisms.score_guide import ScoreGuide
-from sfumato.mechanisms.share_limits import SHARE_PARAMETERS, SharePromises
 from sfumato.mechanisms.tree.disclosed import disclosure_evidence
 from sfumato.mechanisms.tree.error_risk import PrunedTree, error_risk, prune_by_error_risk, prune_lowest
 from sfumato.mechanisms.tree.groups import RefinedTree, nodes_allowed_by_persons, refine

@@ -1,0 +1,300 @@
+r"""What every group of a partition must satisfy besides its size, for the promises about sensitive columns.
+
+By rows a constraint is judged from how often each sensitive value occurs in a group. All of them hold for a group when
+they hold for two groups that make it up, l-diversity by [MKGV07]_, Section 4, t-closeness because the distance is
+convex in the distribution ([LLV07]_, Section 4), limits of shares by :mod:`sfumato.guarantees.value_shares`: so a part
+that violates one cannot be saved by dividing it, and groups of equal cells may be joined.
+
+By persons only distinct l holds for a group because it holds for two that make it up; a person in both weighs 1 in the
+union (:mod:`sfumato.counting.counts`). A partition keeps the others all the same, because every group of it was looked
+at; but groups may not be joined afterwards, so cells of different groups must differ.
+
+References
+----------
+.. [MKGV07] Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam: l-Diversity: Privacy Beyond k-Anonymity.
+   ACM TKDD 1 (2007).
+.. [LLV07] Li, Li, Venkatasubramanian: t-Closeness: Privacy Beyond k-Anonymity and l-Diversity. ICDE (2007).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.counting.counts import Counts, DenseCounts, Levels, Numbers
+from sfumato.counting.same_values import value_numbers
+from sfumato.errors import PrivacyNotAchievableError
+from sfumato.guarantees import LDiversity
+from sfumato.mechanisms.promises import SensitiveGuarantee, follows_from_two_persons
+from sfumato.table.coding import Table
+from sfumato.table.persons import person_codes
+
+Flags = NDArray[np.bool_]
+Ids = NDArray[np.int32]
+Totals = Callable[[Ids], Numbers]
+
+
+class Constraint(Protocol):
+    """What every part must satisfy besides its size."""
+
+    def __call__(self, counts: Numbers) -> Flags:
+        """Whether parts are allowed, from their counts of sensitive values, one row a part."""
+        ...
+
+    def levels(self, counts: Numbers) -> Levels:
+        """Level of each part, by the measure that the constraint is about."""
+        ...
+
+    def describe(self) -> str:
+        """Say the constraint in a few words."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Promised:
+    """What a guarantee asks of the values of its column in every group.
+
+    Parameters
+    ----------
+    guarantee : SensitiveGuarantee
+    overall : ndarray or None
+        How often each value occurs in the whole table, all of whose rows are released; ``None`` where groups are not
+        compared with it.
+
+    Examples
+    --------
+    >>> Promised(LDiversity(2, "illness", ()))(np.array([[3, 1], [4, 0]])).tolist()
+    [True, False]
+    """
+
+    guarantee: SensitiveGuarantee
+    overall: Numbers | None = None
+
+    def __call__(self, counts: Numbers) -> Flags:
+        """Whether groups keep the promise."""
+        return self.guarantee.are_met_by(self.levels(counts))
+
+    def levels(self, counts: Numbers) -> Levels:
+        """Level of each group."""
+        dense = DenseCounts.alone(counts) if self.overall is None else DenseCounts(counts, self.overall)
+        return self.guarantee.levels(dense)
+
+    def describe(self) -> str:
+        """Say the constraint in a few words."""
+        return self.guarantee.in_short()
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """A constraint on values that have several spellings each, from counts of the spellings.
+
+    Parameters
+    ----------
+    constraint : Constraint
+    value_of : ndarray of int32
+        Value of each spelling.
+    """
+
+    constraint: Constraint
+    value_of: Ids
+
+    def __call__(self, counts: Numbers) -> Flags:
+        """Whether parts satisfy the constraint."""
+        return self.constraint(self._joined(counts))
+
+    def levels(self, counts: Numbers) -> Levels:
+        """Level of each part, by the constraint's measure."""
+        return self.constraint.levels(self._joined(counts))
+
+    def describe(self) -> str:
+        """Say the constraint in a few words."""
+        return self.constraint.describe()
+
+    def _joined(self, counts: Numbers) -> Numbers:
+        is_of = np.zeros((len(self.value_of), int(self.value_of.max(initial=-1)) + 1), dtype=np.int64)
+        is_of[np.arange(len(self.value_of)), self.value_of] = 1
+        return np.asarray(counts @ is_of[: counts.shape[-1]])
+
+
+@dataclass(frozen=True, eq=False)
+class AllOf:
+    """Several constraints at once, on the same counts."""
+
+    constraints: tuple[Constraint, ...]
+
+    def __call__(self, counts: Numbers) -> Flags:
+        """Whether parts satisfy all constraints."""
+        return np.asarray(np.logical_and.reduce([constraint(counts) for constraint in self.constraints]))
+
+    def levels(self, counts: Numbers) -> Levels:
+        """Level of each part by the first constraint that some part violates, else by the first."""
+        violated = [constraint for constraint in self.constraints if not constraint(counts).all()]
+        return (violated or self.constraints)[0].levels(counts)
+
+    def describe(self) -> str:
+        """Say the constraints in a few words."""
+        return " and ".join(dict.fromkeys(constraint.describe() for constraint in self.constraints))
+
+
+def asks_for_two_values(constraint: Constraint) -> bool:
+    """Whether a part is allowed if and only if it has two different values, so that nothing need be counted.
+
+    Examples
+    --------
+    >>> [asks_for_two_values(Promised(LDiversity(l, "illness", ()))) for l in (2, 3)]
+    [True, False]
+    """
+    return isinstance(constraint, Promised) and follows_from_two_persons(constraint.guarantee)
+
+
+def check_all_rows(constraint: Constraint, counts: Numbers) -> None:
+    """Refuse a constraint that not even all rows together satisfy.
+
+    Raises
+    ------
+    PrivacyNotAchievableError
+        With the level that they have.
+    """
+    if not constraint(counts[np.newaxis]).all():
+        level = float(constraint.levels(counts[np.newaxis])[0])
+        raise PrivacyNotAchievableError(f"{constraint.describe()} of the sensitive column", best_level=level)
+
+
+def constraint_on(
+    table: Table,
+    guarantees: Sequence[SensitiveGuarantee],
+    totals: Totals = np.bincount,
+) -> tuple[Constraint, Ids] | None:
+    """Constraint under which a division of a table keeps promises about one sensitive column, and its codes by row.
+
+    l-diversity and (α,k)-anonymity count values, however they are spelled. What compares with the whole table is kept
+    by the values and by their spellings, each by itself, as the audit measures it. ``None`` where nothing is promised.
+    ``totals`` counts, or weighs, the values of the whole table from the codes of its rows.
+    """
+    if not guarantees:
+        return None
+    (name,) = {guarantee.sensitive for guarantee in guarantees}
+    column = table[name]
+    numbers = value_numbers(column.values, table.schema[name])
+    by_spelling = numbers.has_spellings and any(guarantee.compares_with_table for guarantee in guarantees)
+    merged = numbers.merged[column.codes]
+    codes = numbers.spelled[column.codes] if by_spelling else merged
+    value_of = np.zeros(len(numbers.spelled), dtype=np.int32)
+    value_of[numbers.spelled] = numbers.merged
+    found: list[Constraint] = []
+    for guarantee in guarantees:
+        own = Promised(guarantee, totals(merged))
+        found.append(Joined(own, value_of) if by_spelling else own)
+        if by_spelling and guarantee.compares_with_table:
+            found.append(Promised(guarantee, totals(codes)))
+    return (found[0] if len(found) == 1 else AllOf(tuple(found))), codes
+
+
+def constraint_on_counts(guarantees: Sequence[SensitiveGuarantee]) -> Constraint:
+    """Constraint under which counts of values in a part keep promises that do not compare with the whole table."""
+    found = [Promised(guarantee) for guarantee in guarantees]
+    return found[0] if len(found) == 1 else AllOf(tuple(found))
+
+
+@dataclass(frozen=True, eq=False)
+class PersonLimit:
+    """What the values of a sensitive column must satisfy in every group, by persons.
+
+    Parameters
+    ----------
+    persons : ndarray of int32
+        Person of each row.
+    codes : ndarray of int32
+        Value of each row.
+    matched : LDiversity or None
+        Distinct diversity: different values of as many different persons.
+    on_weights : Constraint or None
+        Condition on the weights of values.
+    """
+
+    persons: Ids
+    codes: Ids
+    matched: LDiversity | None = None
+    on_weights: Constraint | None = None
+
+    @property
+    def n_values(self) -> int:
+        """Number of values."""
+        return int(self.codes.max(initial=-1)) + 1
+
+    def check_all_rows(self) -> None:
+        """Refuse a limit that not even all rows together keep.
+
+        Raises
+        ------
+        PrivacyNotAchievableError
+            With the level that they have.
+        """
+        one_part = np.zeros(len(self.codes), dtype=np.int64)
+        if self.are_kept_by(one_part, np.arange(len(one_part))).all():
+            return
+        counts = Counts.of_rows(one_part, self.codes, self.persons)
+        if self.on_weights is not None:
+            level, what = float(self.on_weights.levels(counts.weights.dense())[0]), self.on_weights.describe()
+        elif self.matched is not None:
+            level, what = float(self.matched.levels(counts)[0]), self.matched.in_short()
+        raise PrivacyNotAchievableError(f"{what} of the sensitive column by persons", best_level=level)
+
+    def are_kept_by(self, part_of_row: NDArray[np.integer], rows: NDArray[np.intp]) -> Flags:
+        """Whether parts of some rows, numbered from 0 without gaps, keep the limit."""
+        counts = Counts.of_rows(part_of_row, self.codes[rows], self.persons[rows])
+        are_kept = np.ones(counts.n_classes, dtype=np.bool_)
+        if self.matched is not None:
+            are_kept &= self.matched.are_kept_by(counts)
+        if self.on_weights is not None:
+            are_kept &= self.on_weights(counts.weights.dense())
+        return are_kept
+
+
+def limits_by_persons(
+    table: Table, guarantees: Sequence[SensitiveGuarantee]
+) -> tuple[tuple[Constraint, Ids] | None, list[PersonLimit]]:
+    """Limits under which a division into groups of at least two persons keeps promises about one sensitive column.
+
+    Gives that on counts of rows, as :func:`constraint_on` does, and those by
+    persons. Where each person has one row, all are of the first kind.
+    """
+    persons = person_codes(table)
+    if persons is None:
+        return constraint_on(table, guarantees), []
+    by_rows, weighed = [], []
+    limits = []
+    for one in guarantees:
+        if follows_from_two_persons(one):
+            by_rows.append(one)
+        elif not isinstance(one, LDiversity) or one.variant != "distinct":
+            weighed.append(one)
+        elif (limit := constraint_on(table, [one])) is not None:
+            limits.append(PersonLimit(persons, limit[1], matched=one))
+    limit = constraint_on(table, weighed, lambda codes: _weights_of_table(codes, persons))
+    if limit is not None:
+        limits.append(PersonLimit(persons, limit[1], on_weights=limit[0]))
+    return constraint_on(table, by_rows), limits
+
+
+def _weights_of_table(codes: Ids, persons: Ids) -> Numbers:
+    """Weight of each value in all rows."""
+    return Counts.of_rows(np.zeros(len(codes), dtype=np.int64), codes, persons).weights.value_totals
+
+
+def check_persons(persons: Ids | None, k: int) -> None:
+    """Refuse a table of fewer than k persons.
+
+    Raises
+    ------
+    PrivacyNotAchievableError
+        With the number that there are.
+    """
+    n_persons = k if persons is None else len(np.unique(persons))
+    if n_persons < k:
+        problem = f"groups of at least {k:,} of {n_persons:,} persons"
+        raise PrivacyNotAchievableError(problem, best_level=n_persons)
