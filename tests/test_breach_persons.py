@@ -97,21 +97,21 @@ def test_a_release_says_that_persons_are_kept_apart_and_is_confirmed(tmp_path):
     (entry,) = release.manifest.guarantees
     published = publish(release, tmp_path / "out.csv", original=table)
 
-    assert entry["person"] == "patient"
+    assert entry["unit"] == "patient"
     assert "trained on some persons and tested on others" in entry["statement"]
     assert "Every person has one row" not in " ".join(assumptions_of(release.manifest))
     assert "patient" not in published.table_path.read_text().splitlines()[0]
 
 
-@pytest.mark.parametrize("person", ["ward", "", None])
-def test_another_column_than_the_declared_one_is_refused(person):
+@pytest.mark.parametrize("unit", ["ward", "row", "", None])
+def test_another_column_than_the_declared_one_is_refused(unit):
     table = visits()
     release = make_release(table, build_mechanism("breach-aware", SETTINGS))
     entries = json.loads(json.dumps(release.manifest.to_dict()))
-    if person is None:
-        del entries["guarantees"][0]["person"]
+    if unit is None:
+        del entries["guarantees"][0]["unit"]
     else:
-        entries["guarantees"][0]["person"] = person
+        entries["guarantees"][0]["unit"] = unit
     entries["digest"] = manifest_digest(entries)
 
     assert not audit_release(release.table, entries, original=table, check_roles=True).passed

@@ -38,7 +38,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components, maximum_flow
 
-from sfumato.audit.levels.anonymity import anonymity_level
 from sfumato.audit.reading import cells as bit_rows
 from sfumato.audit.reading.cells import (
     ColumnBits,
@@ -317,7 +316,7 @@ class Consistency:
     @property
     def anonymity_level(self) -> int:
         """Size of the smallest class of equal released rows."""
-        return anonymity_level(self.classes)
+        return int(self.classes.sizes.min(initial=self.classes.sizes.sum()))
 
     @property
     def level_1k(self) -> int:

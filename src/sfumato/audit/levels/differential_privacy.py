@@ -93,7 +93,7 @@ _ALLOWED: dict[str, _Form] = {
     },
     "missing": _each("tokens", "columns"),
     "recodings": [_each("name", "column", "rule", "values", "above", "upto")],
-    "guarantees": [{**_each("kind", "epsilon", "columns", "neighbours", "statement"), "audited": _nothing}],
+    "guarantees": [{**_each("kind", "unit", "epsilon", "columns", "neighbours", "statement"), "audited": _nothing}],
     "evidence": {
         "utility": _each("n_features_offered", "n_features_released", "hamming_separation_of_synthetic_rows"),
         "calibration": _each("asked_epsilon", "proven_epsilon", "warning"),

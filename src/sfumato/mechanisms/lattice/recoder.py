@@ -18,8 +18,8 @@ from sklearn.base import BaseEstimator
 from sfumato.counting.cells import CellTable, cell_table
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, LikenessVariant
+from sfumato.guarantees.anonymity import ROWS_AND_PERSONS
 from sfumato.guarantees.forms import COLUMNS, NOTHING, list_of, named, number, word
-from sfumato.guarantees.persons import ROWS_AND_PERSONS
 from sfumato.manifest import AnyTable, draft_manifest, in_three_digits
 from sfumato.measures.loss import suppressed_fraction
 from sfumato.mechanisms.axes import axes_of
