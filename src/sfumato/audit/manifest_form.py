@@ -101,7 +101,7 @@ _REGION = frozenset({"baseline", "I", "II", "III", "IV"})
 _WHOLE_COLUMN = frozenset({"values", "as-is", "drop"})
 _ROWS = frozenset({"kept", "dropped"})
 
-_GUARANTEES = Kinds("kind", {}, JUDGED, {"unit": "text", "statement": "text", "audited": "number?"})
+_GUARANTEES = Kinds("kind", {"kind": "text", "unit": "text"}, JUDGED, {"statement": "text", "audited": "number?"})
 
 _RECODINGS = Kinds(
     "rule",

@@ -260,9 +260,7 @@ def test_groups_of_rows_that_are_promised_as_groups_of_persons_are_refused(tmp_p
     large = large_of(tmp_path / "visits.csv", are_open=True)
     by_rows = propose(large.with_schema({"patient": "identifier"}), build_mechanism("local-recoding", {"k": 4}), MEMORY)
     by_persons = propose(large, build_mechanism("local-recoding", {"k": 4}), MEMORY)
-    promise = next(
-        entry for entry in by_persons.release.manifest.guarantees if name_of(entry) == "k-anonymity by persons"
-    )
+    promise = by_name(by_persons.release)["k-anonymity by persons"]
     made = publish_large(by_rows, tmp_path / "a.csv", MEMORY)
     entries = json.loads(made.manifest_path.read_text())
     entries["guarantees"].append(promise)
