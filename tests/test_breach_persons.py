@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sfumato.audit.attackers import _folds_of_persons
 from sfumato.audit.verify import audit_release
-from sfumato.errors import InvalidParameterError
+from sfumato.errors import InvalidParameterError, ManifestRefusedError
 from sfumato.learning.fold_scores import folds
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.breach.problem import problem_of_table
@@ -97,24 +97,34 @@ def test_a_release_says_that_persons_are_kept_apart_and_is_confirmed(tmp_path):
     (entry,) = release.manifest.guarantees
     published = publish(release, tmp_path / "out.csv", original=table)
 
-    assert entry["person"] == "patient"
+    assert entry["unit"] == "patient"
     assert "trained on some persons and tested on others" in entry["statement"]
     assert "Every person has one row" not in " ".join(assumptions_of(release.manifest))
     assert "patient" not in published.table_path.read_text().splitlines()[0]
 
 
-@pytest.mark.parametrize("person", ["ward", "", None])
-def test_another_column_than_the_declared_one_is_refused(person):
+@pytest.mark.parametrize("unit", ["ward", "row"])
+def test_another_column_than_the_declared_one_is_refused(unit):
     table = visits()
     release = make_release(table, build_mechanism("breach-aware", SETTINGS))
     entries = json.loads(json.dumps(release.manifest.to_dict()))
-    if person is None:
-        del entries["guarantees"][0]["person"]
-    else:
-        entries["guarantees"][0]["person"] = person
+    entries["guarantees"][0]["unit"] = unit
     entries["digest"] = manifest_digest(entries)
 
     assert not audit_release(release.table, entries, original=table, check_roles=True).passed
+
+
+@pytest.mark.parametrize("changes", [{}, {"unit": ""}], ids=["none", "empty"])
+def test_a_promise_that_does_not_say_its_unit_is_refused(changes):
+    table = visits()
+    release = make_release(table, build_mechanism("breach-aware", SETTINGS))
+    entries = json.loads(json.dumps(release.manifest.to_dict()))
+    del entries["guarantees"][0]["unit"]
+    entries["guarantees"][0] |= changes
+    entries["digest"] = manifest_digest(entries)
+
+    with pytest.raises(ManifestRefusedError, match="unit"):
+        audit_release(release.table, entries, original=table, check_roles=True)
 
 
 def test_one_row_a_person_gives_the_bytes_of_a_table_without_persons(tmp_path):

@@ -44,12 +44,13 @@ from test_person_values import (
     by_class,
     either_value_in_each_cell,
     kept_classes,
-    kinds,
     lattice_problem,
     visits,
     weighed_rows,
 )
 from tests import person_oracles as oracles
+from tests.guarantee_names import by_name
+from tests.guarantee_names import name_of as name_of_entry
 
 ASKED = [
     {"beta": 1.2},
@@ -57,7 +58,11 @@ ASKED = [
     {"delta": 1.6},
     {"alpha": 0.5},
 ]
-LEVELS = {"beta": "beta-persons", "delta": "delta-persons", "alpha": "alpha-k-persons"}
+LEVELS = {
+    "beta": "beta-likeness by persons",
+    "delta": "delta-disclosure by persons",
+    "alpha": "alpha-k-anonymity by persons",
+}
 BY_ROWS = {"beta-likeness", "delta-disclosure", "alpha-k-anonymity"}
 PERSON_MECHANISMS = ["mondrian", "global-recoding", "gain-recoding", "local-recoding", "error-risk-tree"]
 
@@ -67,7 +72,7 @@ def name_of(asked):
 
 
 def entry_of(release, asked):
-    return kinds(release)[LEVELS[name_of(asked)]]
+    return by_name(release)[LEVELS[name_of(asked)]]
 
 
 def is_kept(found, asked):
@@ -133,10 +138,10 @@ def test_what_is_promised_by_persons_holds_by_the_definition(name, asked):
     entry, found = entry_of(release, asked), oracles.level(classes, asked)
 
     assert entry["audited"] == pytest.approx(found, rel=5e-3)
-    assert entry["person"] == "patient"
+    assert entry["unit"] == "patient"
     assert is_kept(found, asked)
     assert len(classes) > 1
-    assert not BY_ROWS & set(kinds(release))
+    assert not BY_ROWS & set(by_name(release))
     assert min(len({person for person, _ in rows}) for rows in classes) >= 3
 
 
@@ -315,8 +320,8 @@ def test_where_only_persons_were_counted_shares_are_refused():
 def test_the_goal_names_promises_by_persons():
     goal = PrivacyGoal(5, sensitive=("illness",), shares=SharePromises(1.0, delta=2.0, alpha=0.5, k=5), person="who")
 
-    promised = [one.kind for one in goal.guarantees(("age",))]
-    assert promised == ["k-anonymity", "k-persons", "beta-persons", "delta-persons", "alpha-k-persons"]
+    promised = [one.name for one in goal.guarantees(("age",))]
+    assert promised == ["k-anonymity", "k-anonymity by persons", *LEVELS.values()]
 
 
 @pytest.mark.parametrize("asked", ASKED, ids=str)
@@ -347,7 +352,7 @@ def test_a_level_that_is_not_found_is_refused(asked):
     for field in ("audited", name_of(asked)):
         entries = json.loads(json.dumps(release.manifest.to_dict()))
         for entry in entries["guarantees"]:
-            if entry["kind"] == kind:
+            if name_of_entry(entry) == kind:
                 entry[field] /= 2
         entries["digest"] = manifest_digest(entries)
         report = audit_release(release.table, entries, original=table, check_roles=True)
@@ -369,7 +374,7 @@ def test_the_k_of_a_share_counts_persons():
     forged = by_rows.with_manifest(guarantees=by_persons.manifest.guarantees)
     report = audit_release(forged.table, forged.manifest.to_dict(), original=table, check_audited_values=False)
 
-    (check,) = (check for check in report.checks if check.name == "alpha-k-persons: level")
+    (check,) = (check for check in report.checks if check.name == "alpha-k-anonymity by persons: level")
     assert not check.passed
     assert check.found == "inf"
     assert len(oracles.classes_of(table, by_persons.table, "patient", "illness", ["age", "town"])) == 1
@@ -380,19 +385,19 @@ def test_another_column_than_the_declared_one_is_refused():
     release = make_release(table, Mondrian(k=4, alpha=0.6))
     entries = json.loads(json.dumps(release.manifest.to_dict()))
     for entry in entries["guarantees"]:
-        if "person" in entry:
-            entry["person"] = "better"
+        if entry["unit"] == "patient":
+            entry["unit"] = "better"
     entries["digest"] = manifest_digest(entries)
 
     report = audit_release(release.table, entries, original=table, check_roles=True)
-    assert "alpha-k-persons: persons" in {check.name for check in report.checks if not check.passed}
+    assert "alpha-k-anonymity by persons: persons" in {check.name for check in report.checks if not check.passed}
 
 
 def test_without_the_original_nothing_is_said_to_be_measured():
     release = make_release(visits(), Mondrian(k=4, alpha=0.6))
     alone = audit_release(release.table, release.manifest.to_dict())
 
-    assert any("alpha-k-persons was not measured" in one.message for one in alone.unchecked)
+    assert any("alpha-k-anonymity by persons was not measured" in one.message for one in alone.unchecked)
     assert alone.passed
 
 

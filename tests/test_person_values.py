@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sfumato.audit.verify import audit_release
 from sfumato.counting.classes import ClassValueCounts
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
-from sfumato.guarantees import GUARANTEES, PersonCloseness, PersonDiversity
+from sfumato.guarantees import LDiversity, TCloseness
 from sfumato.learning.c45.criteria import Entropy
 from sfumato.learning.c45.grow import grow
 from sfumato.learning.c45.tree import TreeColumn, route
@@ -43,6 +43,7 @@ from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 from sfumato.table.persons import one_row_per_person
 from tests import person_oracles as oracles
+from tests.guarantee_names import by_name, name_of
 
 SCHEMA = Schema.of(
     [
@@ -89,10 +90,6 @@ def visits(n_rows=300, n_persons=120, seed=0):
         "better": pa.array(np.where(random.random(n_rows) < ages / 100, "no", "yes")),
     }
     return Table.from_arrow(pa.table(cells), SCHEMA)
-
-
-def kinds(release):
-    return {entry["kind"]: entry for entry in release.manifest.guarantees}
 
 
 def assert_persons_of_one_row_change_nothing(folder, name, asked):
@@ -303,15 +300,15 @@ def test_what_is_promised_by_persons_holds_by_the_definition(name, asked):
     table = visits(seed=1)
     release = make_release(table, build_mechanism(name, {"k": 3, **asked, **EVERY_ROW.get(name, {})}))
     classes = oracles.classes_of(table, release.table, "patient", "illness", ["age", "town"])
-    entry = kinds(release)["t-persons" if "t" in asked else "l-persons"]
+    entry = by_name(release)["t-closeness by persons" if "t" in asked else "l-diversity by persons"]
     found = oracles.level(classes, asked)
 
     assert entry["audited"] == pytest.approx(found, rel=5e-3)
-    assert entry["person"] == "patient"
+    assert entry["unit"] == "patient"
     assert len(classes) > 1
     assert found <= asked["t"] + 1e-9 if "t" in asked else found >= asked["l"] - 1e-9
-    assert ("l-diversity" in kinds(release)) == (asked.get("variant", "distinct") == "distinct" and "l" in asked)
-    assert "t-closeness" not in kinds(release)
+    assert ("l-diversity" in by_name(release)) == (asked.get("variant", "distinct") == "distinct" and "l" in asked)
+    assert "t-closeness" not in by_name(release)
 
 
 @pytest.mark.parametrize("asked", ASKED, ids=str)
@@ -324,7 +321,7 @@ def test_where_rows_are_suppressed_what_is_left_keeps_the_promise(asked):
         release = make_release(table, mechanism)
         kept = np.flatnonzero(mechanism.recoding_.setting_of_row >= 0)
         classes = oracles.classes_of(table.take(kept), release.table, "patient", "illness", ["age", "town"])
-        entry = kinds(release)["t-persons" if "t" in asked else "l-persons"]
+        entry = by_name(release)["t-closeness by persons" if "t" in asked else "l-diversity by persons"]
         assert entry["audited"] == pytest.approx(oracles.level(classes, asked), rel=5e-3)
         n_suppressed += release.manifest.suppressed_rows
     assert n_suppressed
@@ -396,7 +393,7 @@ def test_classes_that_may_not_be_joined_are_found():
     for name in ("global-recoding", "mondrian"):
         asked = {"k": 2, "l": 2, "variant": "entropy", **EVERY_ROW.get(name, {})}
         release = make_release(table, build_mechanism(name, asked))
-        assert kinds(release)["l-persons"]["audited"] == 2
+        assert by_name(release)["l-diversity by persons"]["audited"] == 2
         assert len(oracles.classes_of(table, release.table, "patient", "illness", ["age", "town"])) == 2
 
 
@@ -428,9 +425,13 @@ def test_spellings_of_a_value_are_one_value_of_a_person():
         groups = {}
         for row, own in zip(release.table.to_arrow().select(["age", "town"]).to_pylist(), plain, strict=True):
             groups.setdefault(tuple(row.values()), []).append(own)
-        assert kinds(release)["l-persons"]["audited"] == min(map(oracles.matched_level, groups.values())) >= 3
+        assert (
+            by_name(release)["l-diversity by persons"]["audited"]
+            == min(map(oracles.matched_level, groups.values()))
+            >= 3
+        )
     close = make_release(table, Mondrian(k=3, t=0.5))
-    assert kinds(close)["t-persons"]["audited"] <= 0.5
+    assert by_name(close)["t-closeness by persons"]["audited"] <= 0.5
 
 
 @pytest.mark.parametrize("asked", ASKED, ids=str)
@@ -460,7 +461,7 @@ def test_leaves_of_trees_are_those_of_k_persons(rule, refine, guide):
     classes = oracles.classes_of(table, release.table, "patient", "illness", ["age", "town"])
     smallest = min(len({person for person, _ in rows}) for rows in classes)
 
-    assert kinds(release)["k-persons"]["audited"] == smallest >= 4
+    assert by_name(release)["k-anonymity by persons"]["audited"] == smallest >= 4
     assert len(classes) > 1
 
 
@@ -511,7 +512,7 @@ def test_where_only_persons_were_counted_pairs_are_refused(asked, name):
 def test_without_pairs_nothing_is_promised_of_the_values_of_persons():
     goal = PrivacyGoal(5, 2.0, sensitive=("illness",), person="patient", counts_pairs=False)
 
-    assert [one.kind for one in goal.guarantees(("age",))] == ["k-anonymity", "k-persons", "l-diversity"]
+    assert [one.name for one in goal.guarantees(("age",))] == ["k-anonymity", "k-anonymity by persons", "l-diversity"]
 
 
 # Bad input.
@@ -528,7 +529,7 @@ def test_one_person_with_half_of_all_rows_weighs_1(asked):
     release = make_release(table, Mondrian(k=3, **asked))
     classes = oracles.classes_of(table, release.table, "patient", "illness", ["age", "town"])
 
-    entry = kinds(release)["t-persons" if "t" in asked else "l-persons"]
+    entry = by_name(release)["t-closeness by persons" if "t" in asked else "l-diversity by persons"]
     assert entry["audited"] == pytest.approx(oracles.level(classes, asked), rel=5e-3)
 
 
@@ -554,17 +555,15 @@ def test_rows_without_a_person_carry_the_value_of_one_person():
 
     with pytest.raises(PrivacyNotAchievableError, match="by persons"):
         Mondrian(k=2, l=3).release(table)
-    assert kinds(make_release(table, Mondrian(k=2, l=2)))["l-persons"]["audited"] == 2
+    assert by_name(make_release(table, Mondrian(k=2, l=2)))["l-diversity by persons"]["audited"] == 2
 
 
 # The audit.
 
 
-def test_promises_by_persons_have_kinds_of_their_own():
-    assert GUARANTEES["l-persons"] is PersonDiversity
-    assert GUARANTEES["t-persons"] is PersonCloseness
-    assert "of as many different persons" in PersonDiversity(3, "illness", ("age",), person="patient").describe()
-    assert "each person weighs 1" in PersonCloseness(0.2, "illness", ("age",), person="patient").describe()
+def test_promises_by_persons_say_so():
+    assert "of as many different persons" in LDiversity(3, "illness", ("age",), unit="patient").describe()
+    assert "each person weighs 1" in TCloseness(0.2, "illness", ("age",), unit="patient").describe()
 
 
 @pytest.mark.parametrize("asked", [{"l": 4}, {"l": 3.5, "variant": "entropy"}, {"t": 0.3}], ids=str)
@@ -579,7 +578,7 @@ def test_a_release_by_rows_with_promises_by_persons_is_refused(asked):
     )
 
     failed = {check.name for check in report.checks if not check.passed}
-    assert failed & {"l-persons: level", "t-persons: level"}
+    assert failed & {"l-diversity by persons: level", "t-closeness by persons: level"}
 
 
 def test_an_audited_level_by_persons_that_is_not_found_is_refused():
@@ -587,20 +586,20 @@ def test_an_audited_level_by_persons_that_is_not_found_is_refused():
     release = make_release(table, Mondrian(k=4, t=0.4))
     entries = json.loads(json.dumps(release.manifest.to_dict()))
     for entry in entries["guarantees"]:
-        if entry["kind"] == "t-persons":
+        if name_of(entry) == "t-closeness by persons":
             entry["audited"] /= 2
     entries["digest"] = manifest_digest(entries)
 
     report = audit_release(release.table, entries, original=table, check_roles=True)
 
-    assert "t-persons: audited level" in {check.name for check in report.checks if not check.passed}
+    assert "t-closeness by persons: audited level" in {check.name for check in report.checks if not check.passed}
 
 
 def test_without_the_original_nothing_is_said_to_be_measured():
     release = make_release(visits(), Mondrian(k=4, l=3))
     alone = audit_release(release.table, release.manifest.to_dict())
 
-    assert any("l-persons was not measured" in one.message for one in alone.unchecked)
+    assert any("l-diversity by persons was not measured" in one.message for one in alone.unchecked)
     assert alone.passed
 
 

@@ -19,7 +19,7 @@ from sfumato.cli.main import run
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.evaluation.comparison import counted_by_all, headline_risk
 from sfumato.evaluation.treatment import stratified_folds
-from sfumato.guarantees import PersonAnonymity
+from sfumato.guarantees import KAnonymity
 from sfumato.learning.c45.tree import TreeColumn
 from sfumato.learning.cross_fitted import class_scores
 from sfumato.manifest import manifest_digest
@@ -38,6 +38,7 @@ from sfumato.table.persons import one_row_per_person, person_codes
 from sfumato.table.repeating import IdentifierCounts, repeating_identifiers
 from sfumato.table.roles import describe_columns
 from sfumato.web.tasks.goal import risk_today
+from tests.guarantee_names import by_name, name_of
 
 SCHEMA = Schema.of(
     [
@@ -86,10 +87,10 @@ def test_mondrian_makes_groups_of_k_persons(split, strict, seed):
     release = make_release(table, Mondrian(k=4, split=split, strict=strict))
 
     found = persons_of_classes(table, release.table)
-    stated = {entry["kind"]: entry for entry in release.manifest.guarantees}
+    stated = by_name(release)
     assert min(found) >= 4
-    assert stated["k-persons"]["audited"] == min(found)
-    assert stated["k-persons"]["person"] == "patient"
+    assert stated["k-anonymity by persons"]["audited"] == min(found)
+    assert stated["k-anonymity by persons"]["unit"] == "patient"
     assert "patient" not in release.table.columns
 
 
@@ -127,14 +128,14 @@ def test_recodings_make_groups_of_k_persons(mechanism, limit, seed):
     table = visits(seed=seed)
     settings = {"k": 4, "max_suppressed_fraction": limit}
     release = make_release(table, build_mechanism(mechanism, settings))
-    stated = {entry["kind"]: entry for entry in release.manifest.guarantees}
+    stated = by_name(release)
     n_left_out = release.manifest.suppressed_rows
 
     assert n_left_out + release.table.n_rows == table.n_rows
     if not n_left_out:
-        assert stated["k-persons"]["audited"] == min(persons_of_classes(table, release.table))
+        assert stated["k-anonymity by persons"]["audited"] == min(persons_of_classes(table, release.table))
     kept = persons_by_levels(table, release)
-    assert stated["k-persons"]["audited"] == min(kept) >= 4
+    assert stated["k-anonymity by persons"]["audited"] == min(kept) >= 4
 
 
 @pytest.mark.parametrize("weights", ["equal", "gain"])
@@ -142,10 +143,10 @@ def test_recodings_make_groups_of_k_persons(mechanism, limit, seed):
 def test_local_recodings_make_groups_of_k_persons_of_all_rows(weights, seed):
     table = visits(seed=seed)
     release = make_release(table, build_mechanism("local-recoding", {"k": 4, "weights": weights}))
-    stated = {entry["kind"]: entry for entry in release.manifest.guarantees}
+    stated = by_name(release)
 
     assert release.table.n_rows == table.n_rows
-    assert stated["k-persons"]["audited"] == min(persons_of_classes(table, release.table)) >= 4
+    assert stated["k-anonymity by persons"]["audited"] == min(persons_of_classes(table, release.table)) >= 4
 
 
 def persons_by_levels(table, release):
@@ -185,7 +186,7 @@ def test_a_group_of_which_some_rows_were_left_out_is_refused():
 
     report = audit_release(fewer, entries, original=table, check_roles=True, check_audited_values=False)
 
-    assert "k-persons: level" in {check.name for check in report.checks if not check.passed}
+    assert "k-anonymity by persons: level" in {check.name for check in report.checks if not check.passed}
 
 
 def test_slices_are_refused_where_persons_repeat():
@@ -281,7 +282,7 @@ def test_one_row_of_each_person_is_refused_for_differential_privacy(ran):
 def changed(manifest, **changes):
     entries = json.loads(json.dumps(manifest.to_dict()))
     for entry in entries["guarantees"]:
-        if entry["kind"] == "k-persons":
+        if name_of(entry) == "k-anonymity by persons":
             entry.update(changes)
     return entries | {"digest": manifest_digest(entries)}
 
@@ -290,7 +291,7 @@ def test_the_audit_needs_the_original_to_count_persons():
     release = make_release(visits(), Mondrian(k=4))
     alone = audit_release(release.table, release.manifest.to_dict())
 
-    assert any("k-persons was not measured" in one.message for one in alone.unchecked)
+    assert any("k-anonymity by persons was not measured" in one.message for one in alone.unchecked)
     assert alone.passed
 
 
@@ -299,27 +300,27 @@ def test_groups_of_rows_that_are_promised_as_groups_of_persons_are_refused():
     table = visits()
     by_rows = Mondrian(k=4).release(table.with_schema({"patient": "identifier"}))
     by_persons = Mondrian(k=4).release(table)
-    promise = next(entry for entry in by_persons.manifest.guarantees if entry["kind"] == "k-persons")
+    promise = by_name(by_persons)["k-anonymity by persons"]
     forged = by_rows.with_manifest(guarantees=(*by_rows.manifest.guarantees, promise))
 
     report = audit_release(
         forged.table, forged.manifest.to_dict(), original=table, check_roles=True, check_audited_values=False
     )
 
-    assert {check.name for check in report.checks if not check.passed} == {"k-persons: level"}
+    assert {check.name for check in report.checks if not check.passed} == {"k-anonymity by persons: level"}
 
 
-@pytest.mark.parametrize("person", ["town", "nobody"])
-def test_persons_told_apart_by_another_column_are_refused(person):
+@pytest.mark.parametrize("unit", ["town", "nobody"])
+def test_persons_told_apart_by_another_column_are_refused(unit):
     table = visits()
     release = make_release(table, Mondrian(k=4))
-    statement = PersonAnonymity(4, ("age", "town"), person).describe()
-    entries = changed(release.manifest, person=person, statement=statement)
+    statement = KAnonymity(4, ("age", "town"), unit=unit).describe()
+    entries = changed(release.manifest, unit=unit, statement=statement)
 
     report = audit_release(release.table, entries, original=table, check_roles=True)
 
     failed = {check.name for check in report.checks if not check.passed}
-    assert "k-persons: persons" in failed
+    assert "k-anonymity by persons: persons" in failed
 
 
 def test_a_person_column_that_the_holder_did_not_declare_is_refused():
@@ -330,7 +331,7 @@ def test_a_person_column_that_the_holder_did_not_declare_is_refused():
 
     report = audit_release(release.table, release.manifest.to_dict(), original=undeclared, check_roles=True)
 
-    assert "k-persons: persons" in {check.name for check in report.checks if not check.passed}
+    assert "k-anonymity by persons: persons" in {check.name for check in report.checks if not check.passed}
 
 
 # One row of each person.

@@ -8,17 +8,18 @@ import pytest
 
 from sfumato.audit.verify import audit_release
 from sfumato.errors import PrivacyNotAchievableError
-from sfumato.guarantees import GUARANTEES, PersonGlobalAnonymity, PersonKKAnonymity
+from sfumato.guarantees import GlobalAnonymity, KKAnonymity
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.publish import make_release, propose_release, publish
 from sfumato.publishing.reaudit import audit_published
 from sfumato.table.coding import Table
-from test_person_values import SCHEMA, assert_persons_of_one_row_change_nothing, kinds, visits
+from test_person_values import SCHEMA, assert_persons_of_one_row_change_nothing, visits
 from tests import person_oracles as oracles
+from tests.guarantee_names import by_name, name_of
 
 KNOWN = ["age", "town"]
-BY_PERSONS = ("kk-persons", "global-persons")
+BY_PERSONS = ("kk-anonymity by persons", "global-anonymity by persons")
 
 
 def tiered(k=3, **more):
@@ -60,12 +61,12 @@ def test_what_is_promised_by_persons_holds_by_the_definition(more):
         release = make_release(table, tiered(k, **more))
         edges, persons = oracles.edges_of(table, release.table, KNOWN), persons_of(table)
 
-        assert list(kinds(release)) == ["kk-anonymity", "global-anonymity", *BY_PERSONS]
-        assert kinds(release)["kk-persons"]["audited"] == oracles.kk_level(edges, persons) >= k
+        assert list(by_name(release)) == ["kk-anonymity", "global-anonymity", *BY_PERSONS]
+        assert by_name(release)["kk-anonymity by persons"]["audited"] == oracles.kk_level(edges, persons) >= k
         found = oracles.global_level_by_matchings(edges, persons)
-        assert kinds(release)["global-persons"]["audited"] == found >= k
+        assert by_name(release)["global-anonymity by persons"]["audited"] == found >= k
         rows = list(range(len(persons)))
-        assert kinds(release)["kk-anonymity"]["audited"] == oracles.kk_level(edges, rows) >= k
+        assert by_name(release)["kk-anonymity"]["audited"] == oracles.kk_level(edges, rows) >= k
 
 
 def test_small_subgroups_are_kept_apart():
@@ -107,17 +108,15 @@ def test_one_person_with_half_of_all_rows_counts_once(half):
     release = make_release(table, tiered(4))
     edges = oracles.edges_of(table, release.table, KNOWN)
 
-    assert kinds(release)["kk-persons"]["audited"] == oracles.kk_level(edges, persons_of(table)) >= 4
+    assert by_name(release)["kk-anonymity by persons"]["audited"] == oracles.kk_level(edges, persons_of(table)) >= 4
 
 
 # The audit.
 
 
-def test_promises_by_persons_have_kinds_of_their_own():
-    assert GUARANTEES["kk-persons"] is PersonKKAnonymity
-    assert GUARANTEES["global-persons"] is PersonGlobalAnonymity
-    assert "different persons" in PersonKKAnonymity(3, ("age",), "patient").describe()
-    assert "different persons" in PersonGlobalAnonymity(3, ("age",), "patient").describe()
+def test_promises_by_persons_say_so():
+    assert "different persons" in KKAnonymity(3, ("age",), unit="patient").describe()
+    assert "different persons" in GlobalAnonymity(3, ("age",), unit="patient").describe()
 
 
 def forged_of(table, k=3):
@@ -140,8 +139,8 @@ def test_a_release_by_rows_with_promises_by_persons_is_refused(is_sorted):
     table = visits(140, 60, 1)
     report = audited(forged_of(table), table, is_sorted=is_sorted)
 
-    assert "kk-persons: level" in failed(report)
-    assert is_sorted or "global-persons: level" in failed(report)
+    assert "kk-anonymity by persons: level" in failed(report)
+    assert is_sorted or "global-anonymity by persons: level" in failed(report)
     assert "kk-anonymity: level" not in failed(report)
 
 
@@ -157,7 +156,7 @@ def test_a_sorted_file_that_can_hold_no_k_persons_is_refused():
     table = Table.from_arrow(cells, SCHEMA)
     report = audited(forged_of(table), table, is_sorted=True)
 
-    assert failed(report) >= {"kk-persons: level", "global-persons: level"}
+    assert failed(report) >= {"kk-anonymity by persons: level", "global-anonymity by persons: level"}
 
 
 @pytest.mark.parametrize("field", ["audited", "k"])
@@ -167,7 +166,7 @@ def test_a_level_that_is_not_found_is_refused(field):
     for kind in BY_PERSONS:
         entries = json.loads(json.dumps(release.manifest.to_dict()))
         for entry in entries["guarantees"]:
-            if entry["kind"] == kind:
+            if name_of(entry) == kind:
                 entry[field] += 9
         entries["digest"] = manifest_digest(entries)
         report = audited(release, table, entries)
@@ -179,8 +178,8 @@ def test_another_column_than_the_declared_one_is_refused():
     release = make_release(table, tiered())
     entries = json.loads(json.dumps(release.manifest.to_dict()))
     for entry in entries["guarantees"]:
-        if "person" in entry:
-            entry["person"] = "better"
+        if entry["unit"] == "patient":
+            entry["unit"] = "better"
     entries["digest"] = manifest_digest(entries)
     report = audit_release(release.table, entries, original=table, check_roles=True)
 
@@ -203,7 +202,7 @@ def test_a_sorted_file_is_confirmed_but_for_whose_rows_are_whose(tmp_path):
     entries = json.loads(published.manifest_path.read_text())
     report = audit_published(published.table_path, published.manifest_path, original=table, check_roles=True)
 
-    assert {entry["kind"]: entry["audited"] >= 3 for entry in entries["guarantees"]}["kk-persons"]
+    assert {name_of(entry): entry["audited"] >= 3 for entry in entries["guarantees"]}["kk-anonymity by persons"]
     assert report.passed
     for kind in BY_PERSONS:
         assert any(kind in one.message and "sorted" in one.message for one in report.unchecked)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sfumato.audit.levels.persons import consistency as module
-from sfumato.audit.levels.persons.consistency import PersonsThatFit
+from sfumato.audit.levels import fitting_persons as module
+from sfumato.audit.levels.fitting_persons import PersonsThatFit
 from sfumato.audit.original.assignment import Pairs
 from sfumato.audit.reading import cells as bit_rows
 from sfumato.audit.reading.columns import Classes

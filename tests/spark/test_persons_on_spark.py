@@ -22,6 +22,7 @@ from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.persons import identifiers_of
 from spark.test_five_systems import checked, sorted_rows, stated
 from test_persons import SCHEMA, visits
+from tests.guarantee_names import by_name, name_of
 from unit.publishing.out_of_core.blockwise import made_open
 
 MEMORY = Memory.of("600MB")
@@ -58,14 +59,14 @@ def test_persons_are_counted_as_in_memory(spark, folder, tmp_path, name, paramet
     rows = made_open(rows, "patient") if are_open else rows
     found = publish_large(propose(rows, mechanism, MEMORY), tmp_path / "found.parquet", MEMORY)
 
-    assert "k-persons" in {entry["kind"] for entry in found.release.manifest.guarantees}
+    assert "k-anonymity by persons" in by_name(found.release)
     assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
     in_memory = stated(expected.manifest_path)
-    kept = [entry["kind"] != "l-persons" for entry in in_memory["guarantees"]]
+    kept = [name_of(entry) != "l-diversity by persons" for entry in in_memory["guarantees"]]
     in_memory["guarantees"] = [entry for entry, is_kept in zip(in_memory["guarantees"], kept, strict=True) if is_kept]
     assert stated(found.manifest_path) == in_memory
     assert list(found.audit.levels) == [x for x, is_kept in zip(expected.audit.levels, kept, strict=True) if is_kept]
-    assert checked(found) == {name for name in checked(expected) if not name.startswith("l-persons")}
+    assert checked(found) == {name for name in checked(expected) if not name.startswith("l-diversity by persons")}
     again = audit_cluster_file(spark, found.table_path, found.manifest_path, MEMORY, original=rows, check_roles=True)
     assert again.passed
 
@@ -117,7 +118,7 @@ def test_what_is_false_of_persons_is_refused_by_a_cluster(spark, folder, tmp_pat
     rows = open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=SCHEMA)
     mechanism = build_mechanism("global-recoding", {"k": 4})
     by_persons = propose(rows, mechanism, MEMORY).release.manifest
-    promise = next(entry for entry in by_persons.guarantees if entry["kind"] == "k-persons")
+    promise = next(entry for entry in by_persons.guarantees if name_of(entry) == "k-anonymity by persons")
     made = publish_large(
         propose(rows.with_schema({"patient": "identifier"}), mechanism, MEMORY), tmp_path / "a.parquet", MEMORY
     )
@@ -136,7 +137,7 @@ def test_what_is_false_of_persons_is_refused_by_a_cluster(spark, folder, tmp_pat
     )
 
     for one in (report, out_of_core):
-        assert "k-persons: level" in {check.name for check in one.checks if not check.passed}
+        assert "k-anonymity by persons: level" in {check.name for check in one.checks if not check.passed}
 
 
 def test_a_cluster_says_what_it_cannot_do_for_persons(spark, folder):

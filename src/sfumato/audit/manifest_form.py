@@ -19,7 +19,7 @@ from typing import Any
 
 from sfumato.audit.kinds import JUDGED, Judging
 from sfumato.errors import ManifestError, ManifestRefusedError
-from sfumato.guarantees import GUARANTEES
+from sfumato.guarantees import GUARANTEES, ROW
 from sfumato.schema import Kind, Role
 
 STRICT_VERSIONS = (2, 3)
@@ -51,7 +51,9 @@ class Kinds:
         own = known.form if isinstance(known, Judging) else known
         optional = {key: form for key, form in own.items() if key.endswith("?")}
         required = {key: form for key, form in own.items() if key not in optional}
-        return {**self.first, self.by: "text", **required, **self.last, **optional}
+        is_of_rows = isinstance(known, Judging) and not GUARANTEES[word].counts_persons
+        unit = {"unit": frozenset({ROW})} if is_of_rows else {}
+        return {**self.first, self.by: "text", **unit, **required, **self.last, **optional}
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ _REGION = frozenset({"baseline", "I", "II", "III", "IV"})
 _WHOLE_COLUMN = frozenset({"values", "as-is", "drop"})
 _ROWS = frozenset({"kept", "dropped"})
 
-_GUARANTEES = Kinds("kind", {}, JUDGED, {"unit": "text", "statement": "text", "audited": "number?"})
+_GUARANTEES = Kinds("kind", {"kind": "text", "unit": "text"}, JUDGED, {"statement": "text", "audited": "number?"})
 
 _RECODINGS = Kinds(
     "rule",

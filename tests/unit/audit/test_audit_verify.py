@@ -175,7 +175,7 @@ def test_the_statement_must_be_that_of_the_promise():
 
 def test_a_kind_without_a_measure_is_refused():
     class Novel:
-        kind = "novel"
+        kind = name = "novel"
 
     with pytest.raises(InvalidParameterError, match="got 'novel'"):
         measured_level(Novel(), TABLE)

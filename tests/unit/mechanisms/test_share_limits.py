@@ -206,9 +206,8 @@ def test_where_persons_repeat_shares_of_rows_are_not_promised(given):
     """Shares would be those of rows, and one person could have most of them: persons are weighed instead."""
     promised = Mondrian(k=4, **given).guarantees(table_of(ILLNESSES, person=True))
 
-    assert {one.kind for one in promised if one.level.name in given} == {
-        {"beta": "beta-persons", "delta": "delta-persons", "alpha": "alpha-k-persons"}[next(iter(given))]
-    }
+    kinds = {"beta": "beta-likeness", "delta": "delta-disclosure", "alpha": "alpha-k-anonymity"}
+    assert {one.name for one in promised if one.level.name in given} == {f"{kinds[next(iter(given))]} by persons"}
 
 
 @pytest.mark.parametrize("promise", ["enhanced", "delta", "alpha"])

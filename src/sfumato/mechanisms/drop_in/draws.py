@@ -103,7 +103,7 @@ def _checked_promises(table: Table, release: Release) -> tuple[Guarantee, ...]:
         for promise in promised
     )
     if not promised or not is_able or not any(isinstance(promise, KAnonymity) for promise in promised):
-        kinds = ", ".join(promise.kind for promise in promised) or "nothing"
+        kinds = ", ".join(promise.name for promise in promised) or "nothing"
         problem = f"got draws with a release by {mechanism}, which promises {kinds}"
         raise InvalidParameterError("cells", problem, allowed=_ABLE, hint="release typical values or ranges")
     return promised

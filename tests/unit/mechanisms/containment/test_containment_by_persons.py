@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import person_oracles as oracle
-from sfumato.audit.levels.anonymity import Patterns, known_items
-from sfumato.audit.levels.persons.containment import fewest_holders
+from sfumato.audit.levels.anonymity import Patterns, fewest_holders, known_items
 from sfumato.audit.verify import audit_release
 from sfumato.counting.bitsets import ProjectedRows
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
-from sfumato.guarantees import PersonContainment
+from sfumato.guarantees import Containment
 from sfumato.manifest import manifest_digest
 from sfumato.measures.containment import containment_level
 from sfumato.mechanisms.containment import itemsets, optimal, support
@@ -31,6 +30,7 @@ from sfumato.publishing.publish import make_release
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
+from tests.guarantee_names import by_name, name_of
 
 SEARCHES = ["greedy-containment", "maximal-containment", "exact-containment", "optimal-containment"]
 REVEALS = ["ones", "zeros", "both"]
@@ -285,10 +285,6 @@ def schema_of(n_columns):
     return Schema.of([Column("patient", Role.PERSON), *features, Column("kept", Role.TARGET)])
 
 
-def promises(release):
-    return {entry["kind"]: entry for entry in release.manifest.guarantees}
-
-
 def level_by_definition(table, entry):
     """Level of the released features, which are columns of the original."""
     cells = table.to_arrow()
@@ -302,11 +298,12 @@ def level_by_definition(table, entry):
 def test_releases_promise_k_persons_and_the_audit_counts_them(mechanism, k):
     table = visits()
     release = make_release(table, build_mechanism(mechanism, {"k": k}))
-    stated = promises(release)
+    stated = by_name(release)
 
-    assert stated["containment-persons"]["person"] == "patient"
-    assert stated["containment-persons"]["audited"] == level_by_definition(table, stated["containment-persons"]) >= k
-    assert stated["containment"]["audited"] >= stated["containment-persons"]["audited"]
+    by_persons = stated["containment by persons"]
+    assert by_persons["unit"] == "patient"
+    assert by_persons["audited"] == level_by_definition(table, by_persons) >= k
+    assert stated["containment"]["audited"] >= by_persons["audited"]
     assert "patient" not in release.table.to_table().schema.names()
 
 
@@ -314,21 +311,22 @@ def test_releases_promise_k_persons_and_the_audit_counts_them(mechanism, k):
 def test_other_revealing_values_are_counted_by_persons_too(reveals):
     table = visits()
     asked = {"k": 4, "on_infeasible": "skip", "reveals": reveals}
-    stated = promises(make_release(table, build_mechanism("greedy-containment", asked)))
-    by_persons = stated["k-persons" if reveals == "both" else "containment-persons"]
+    stated = by_name(make_release(table, build_mechanism("greedy-containment", asked)))
+    kind = "k-anonymity" if reveals == "both" else "containment"
+    by_persons = stated[f"{kind} by persons"]
     words = {"reveals": ["both"] * len(by_persons["columns"])} if reveals == "both" else {}
 
     assert by_persons["audited"] == level_by_definition(table, by_persons | words) >= 4
-    assert set(stated) == {"k-anonymity", "k-persons"} if reveals == "both" else {"containment", "containment-persons"}
+    assert set(stated) == {kind, f"{kind} by persons"}
 
 
 def test_the_default_counts_persons_of_features():
     release = make_release(visits(), build_mechanism("auto", {"k": 4, "attacker_knows": "ones"}))
 
-    assert {"containment", "containment-persons"} == set(promises(release))
+    assert {"containment", "containment by persons"} == set(by_name(release))
 
 
-@pytest.mark.parametrize(("attacker_knows", "kind"), [("all", "k-persons"), ("ones", "containment-persons")])
+@pytest.mark.parametrize(("attacker_knows", "kind"), [("all", "k-anonymity"), ("ones", "containment")])
 def test_the_default_counts_persons_of_sparse_tables(attacker_knows, kind):
     table = visits()
     names = [f"x{c}" for c in range(6)]
@@ -339,8 +337,8 @@ def test_the_default_counts_persons_of_sparse_tables(attacker_knows, kind):
         table.keep(["patient", "kept"]),
     )
     release = make_release(sparse, build_mechanism("auto", {"k": 4, "attacker_knows": attacker_knows}))
-    by_persons = promises(release)[kind]
-    reveals = {"reveals": ["both"] * len(by_persons["columns"])} if kind == "k-persons" else {}
+    by_persons = by_name(release)[f"{kind} by persons"]
+    reveals = {"reveals": ["both"] * len(by_persons["columns"])} if kind == "k-anonymity" else {}
 
     assert by_persons["audited"] == level_by_definition(table, by_persons | reveals) >= 4
 
@@ -379,7 +377,7 @@ def forged(release, promise):
     entry = promise.to_dict() | {"statement": promise.describe()}
     entries = json.loads(json.dumps(replace(release.manifest, guarantees=(entry,)).to_dict()))
     entries["guarantees"] = [
-        {**one, "audited": promise.k} if one["kind"] == promise.kind else one for one in entries["guarantees"]
+        {**one, "audited": promise.k} if name_of(one) == promise.name else one for one in entries["guarantees"]
     ]
     return entries | {"digest": manifest_digest(entries)}
 
@@ -390,28 +388,28 @@ def test_a_release_by_rows_that_is_promised_by_persons_is_refused():
         table.with_schema({"patient": "identifier"}),
         build_mechanism("greedy-containment", {"k": 4, "on_infeasible": "skip"}),
     )
-    promise = PersonContainment(4, tuple(promises(by_rows)["containment"]["columns"]), (), "patient")
+    promise = Containment(4, tuple(by_name(by_rows)["containment"]["columns"]), unit="patient")
     assert level_by_definition(table, promise.to_dict()) < 4
 
     report = audit_release(by_rows.table, forged(by_rows, promise), original=table, check_roles=True)
 
-    assert "containment-persons: level" in {check.name for check in report.checks if not check.passed}
+    assert "containment by persons: level" in {check.name for check in report.checks if not check.passed}
 
 
 @pytest.mark.parametrize("person", ["kept", "nobody"])
 def test_persons_told_apart_by_another_column_are_refused(person):
     table = visits()
     release = make_release(table, build_mechanism("greedy-containment", {"k": 3}))
-    promise = PersonContainment(3, tuple(promises(release)["containment"]["columns"]), (), person)
+    promise = Containment(3, tuple(by_name(release)["containment"]["columns"]), unit=person)
 
     report = audit_release(release.table, forged(release, promise), original=table, check_roles=True)
 
-    assert "containment-persons: persons" in {check.name for check in report.checks if not check.passed}
+    assert "containment by persons: persons" in {check.name for check in report.checks if not check.passed}
 
 
 def test_without_the_original_persons_are_not_counted_and_that_is_said():
     release = make_release(visits(), build_mechanism("exact-containment", {"k": 3}))
     alone = audit_release(release.table, release.manifest.to_dict())
 
-    assert any("containment-persons was not measured" in one.message for one in alone.unchecked)
+    assert any("containment by persons was not measured" in one.message for one in alone.unchecked)
     assert alone.passed

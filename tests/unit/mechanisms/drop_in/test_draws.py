@@ -159,7 +159,7 @@ def test_rows_left_out_both_roles_and_persons_are_refused():
     numbers = pa.array([str(i // 2) for i in range(table.n_rows)])
     columns = {name: table[name].cells() for name in KEPT} | {"patient": numbers}
     several = Table.from_arrow(pa.table(columns), Schema.of([*table.schema, Column("patient", Role.PERSON)]))
-    with pytest.raises(InvalidParameterError, match="promises k-anonymity, k-persons"):
+    with pytest.raises(InvalidParameterError, match="promises k-anonymity, k-anonymity by persons"):
         drawn(table=several)
 
 

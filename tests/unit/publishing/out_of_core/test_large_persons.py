@@ -29,6 +29,7 @@ from sfumato.schema import Role
 from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.persons import identifiers_of
 from test_persons import SCHEMA, visits
+from tests.guarantee_names import by_name, name_of
 from unit.publishing.out_of_core.blockwise import made_open, outcome, small_blocks, write_file
 from unit.publishing.out_of_core.test_from_base import holding
 
@@ -65,13 +66,13 @@ def assert_the_same(found, expected):
     """Compare everything; l = 2 by persons, which follows from the other promises, is named in memory only."""
     assert found.table_path.read_bytes() == expected.table_path.read_bytes()
     in_memory = stated(expected.manifest_path)
-    kept = [entry["kind"] != "l-persons" for entry in in_memory["guarantees"]]
+    kept = [name_of(entry) != "l-diversity by persons" for entry in in_memory["guarantees"]]
     in_memory["guarantees"] = [entry for entry, is_kept in zip(in_memory["guarantees"], kept, strict=True) if is_kept]
     levels = [level for level, is_kept in zip(expected.audit.levels, kept, strict=True) if is_kept]
 
     assert stated(found.manifest_path) == in_memory
     assert list(found.audit.levels) == levels
-    names = {check.name for check in expected.audit.checks if not check.name.startswith("l-persons")}
+    names = {check.name for check in expected.audit.checks if not check.name.startswith("l-diversity by persons")}
     assert {check.name for check in found.audit.checks} == names
 
 
@@ -91,7 +92,7 @@ def test_the_release_is_the_one_made_in_memory(system, suffix, are_open, tmp_pat
         )
 
         assert_the_same(found, expected)
-        assert "k-persons" in {entry["kind"] for entry in found.release.manifest.guarantees}
+        assert "k-anonymity by persons" in by_name(found.release)
         again = audit_large_file(found.table_path, found.manifest_path, MEMORY, original=large, check_roles=True)
         assert again.passed
         assert again.levels == found.audit.levels
@@ -156,7 +157,7 @@ def test_persons_are_counted_at_coarser_levels_where_pairs_do_not_fit(system, mo
 
     entries = json.loads(found.manifest_path.read_text())
     assert "only levels from these on were searched" in entries["evidence"]["search"]["method"]
-    promised = next(entry for entry in entries["guarantees"] if entry["kind"] == "k-persons")
+    promised = next(entry for entry in entries["guarantees"] if name_of(entry) == "k-anonymity by persons")
     if not entries["suppressed_rows"]:
         groups = defaultdict(set)
         released = read_table(found.table_path).to_arrow().select(["age", "town"]).to_pylist()
@@ -259,7 +260,7 @@ def test_groups_of_rows_that_are_promised_as_groups_of_persons_are_refused(tmp_p
     large = large_of(tmp_path / "visits.csv", are_open=True)
     by_rows = propose(large.with_schema({"patient": "identifier"}), build_mechanism("local-recoding", {"k": 4}), MEMORY)
     by_persons = propose(large, build_mechanism("local-recoding", {"k": 4}), MEMORY)
-    promise = next(entry for entry in by_persons.release.manifest.guarantees if entry["kind"] == "k-persons")
+    promise = by_name(by_persons.release)["k-anonymity by persons"]
     made = publish_large(by_rows, tmp_path / "a.csv", MEMORY)
     entries = json.loads(made.manifest_path.read_text())
     entries["guarantees"].append(promise)
@@ -268,7 +269,7 @@ def test_groups_of_rows_that_are_promised_as_groups_of_persons_are_refused(tmp_p
 
     report = audit_large_file(made.table_path, made.manifest_path, MEMORY, original=large, check_roles=True)
 
-    assert "k-persons: level" in {check.name for check in report.checks if not check.passed}
+    assert "k-anonymity by persons: level" in {check.name for check in report.checks if not check.passed}
 
 
 # What is refused before anything is counted, and bad input.

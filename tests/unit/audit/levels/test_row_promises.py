@@ -11,8 +11,7 @@ import pytest
 from sfumato.audit.checks import Check, Unchecked
 from sfumato.audit.claims import read_claims
 from sfumato.audit.kinds import NotToldError
-from sfumato.audit.levels.persons.row_promises import (
-    BY_PERSONS,
+from sfumato.audit.levels.row_promises import (
     NOT_OF_ROWS,
     by_persons,
     said_of_rows,
@@ -31,6 +30,7 @@ from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.publish import make_release
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
+from tests.guarantee_names import name_of
 
 EXCEPT = 8
 
@@ -142,7 +142,7 @@ def test_a_manifest_that_tells_persons_apart_does_not_hide_a_promise_of_rows(rol
     release = make_release(Table.from_arrow(cells, schema()), build_mechanism("mondrian", {"k": 4, "l": 4}))
 
     def forged(entries):
-        entries["guarantees"] = [one for one in entries["guarantees"] if one["kind"] != "l-persons"]
+        entries["guarantees"] = [one for one in entries["guarantees"] if name_of(one) != "l-diversity by persons"]
 
     honest = audit(release, cells, roles=roles, original=original)
     report = audit(release, cells, forged, roles=roles, original=original)
@@ -160,14 +160,14 @@ def test_two_values_of_rows_of_two_persons_are_those_of_two_persons():
     release = make_release(Table.from_arrow(cells, schema()), build_mechanism("mondrian", {"k": 4, "l": 2}))
 
     def forged(entries):
-        entries["guarantees"] = [one for one in entries["guarantees"] if one["kind"] != "l-persons"]
+        entries["guarantees"] = [one for one in entries["guarantees"] if name_of(one) != "l-diversity by persons"]
 
     assert not exceptions(audit(release, cells, forged))
 
 
 def test_every_kind_is_counted_by_persons_or_an_exception():
     """A kind that is added later is an exception until somebody says how persons are counted."""
-    counted = {kind for kind in GUARANTEES if kind in BY_PERSONS or "persons" in kind}
+    counted = {kind for kind, guarantee in GUARANTEES.items() if guarantee.counts_persons}
     never = {"bucket-size", "bucket-diversity", "unique-patterns", "delta-presence", "differential-privacy"}
 
     assert set(GUARANTEES) == counted | never | NOT_OF_ROWS
