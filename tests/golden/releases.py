@@ -218,7 +218,7 @@ def hash_of_rows(folder: Path) -> str:
 
 @contextlib.contextmanager
 def same_everywhere() -> Iterator[None]:
-    """Draw the noise of OpenDP's measurements from a generator with a seed."""
+    """Draw the noise of OpenDP's measurements with a seed, and print as in a wide terminal without colours."""
     import opendp.measurements
 
     rng = np.random.default_rng(17)
