@@ -4,9 +4,11 @@ import json
 
 import pytest
 
+from sfumato.guarantees import GUARANTEES
 from sfumato.mechanisms.presets import PRESETS
 from tests.golden import frozen
-from tests.golden.inputs import DEMO, write_demo
+from tests.golden.guarantees import MAKERS, PROMISES, guarantee_cases, made_with_guarantees
+from tests.golden.inputs import DEMO, UNITS, write_demo, write_visits
 from tests.golden.public_names import public_names
 from tests.golden.releases import ENDLESS, ON_SPARK, SETTINGS, cases, made
 
@@ -15,6 +17,7 @@ from tests.golden.releases import ENDLESS, ON_SPARK, SETTINGS, cases, made
 def folder(tmp_path_factory):
     found = tmp_path_factory.mktemp("golden")
     write_demo(found)
+    write_visits(found)
     return found
 
 
@@ -25,6 +28,16 @@ def test_a_release_of_the_demo_table_has_the_frozen_bytes(folder, home, mechanis
     expected = frozen.read(home)
 
     found = {case.name: made(case, folder) for case in todo}
+
+    assert frozen.differences({name: expected[name] for name in found}, found) == []
+
+
+@pytest.mark.parametrize("promise", PROMISES)
+@pytest.mark.parametrize("home", ["memory", "out_of_core"])
+def test_a_guarantee_by_rows_and_by_persons_is_released_or_refused_as_it_was(folder, home, promise):
+    expected = frozen.read(frozen.GUARANTEES + home)
+
+    found = {case.name: made_with_guarantees(case, folder) for case in guarantee_cases(home) if case.promise == promise}
 
     assert frozen.differences({name: expected[name] for name in found}, found) == []
 
@@ -40,3 +53,14 @@ def test_every_mechanism_is_frozen_wherever_it_works():
         assert sorted(frozen.read(home)) == sorted(case.name for case in cases(home))
     assert set(ON_SPARK) <= set(SETTINGS)
     assert {mechanism for _, mechanism, _ in ENDLESS} <= set(SETTINGS)
+
+
+def test_every_guarantee_is_frozen_by_every_maker_wherever_it_is_released():
+    for home in ("memory", "out_of_core", "spark"):
+        assert sorted(frozen.read(frozen.GUARANTEES + home)) == sorted(case.name for case in guarantee_cases(home))
+    assert {maker for promise in PROMISES.values() for maker in promise.makers} == set(MAKERS)
+    released = frozen.read(frozen.GUARANTEES + "memory").values()
+    stated = {entry["kind"] for found in released for entry in found.get("guarantees", ())}
+    assert set(GUARANTEES) - stated == {"differential-privacy", "privacy-gain"}  # random; made by several parties
+    for name in PROMISES:
+        assert {case.unit for case in guarantee_cases("spark") if case.promise == name} == set(UNITS)

@@ -1,10 +1,9 @@
-"""Several releases of the same people: refused where together they tell people apart, made so that they hold, kept."""
+"""Several releases of the same people: refused where together they tell people apart, and kept."""
 
 from __future__ import annotations
 
 import csv
 import json
-import re
 import shutil
 import signal
 import stat
@@ -91,6 +90,30 @@ def two_years(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+SAME_LEVELS = ("--ledger", "same-levels")
+
+
+def joined_by(rows: list[dict[str, object]], name: str) -> list[dict[str, object]]:
+    """Let six people with the quasi-identifiers of each one join: whoever was there has no smaller class for it."""
+    joined = ({**row, "patient": f"{row['patient']}-{name}{i}", "ill": ILLS[i % 4]} for row in rows for i in range(6))
+    return [*rows, *joined]
+
+
+@pytest.fixture
+def grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write two years of a table that others joined, which finer levels suit and those of the first year hold."""
+    write(tmp_path / "first.csv", people())
+    write(tmp_path / "second.csv", joined_by(people(), "a"))
+    monkeypatch.chdir(tmp_path)
+    project(tmp_path, "first.csv", "global-recoding", NO_ROW_LEFT_OUT)
+    assert run(["release", "-o", "release-1.csv"]) == 0
+    project(tmp_path, "second.csv", "global-recoding", NO_ROW_LEFT_OUT)
+    return tmp_path
+
+
+NO_ROW_LEFT_OUT = "l = 2\nmax_suppressed_fraction = 0"
+
+
 # Brute force over what was published: whose rows fit which class, and who has the same classes in both years.
 
 
@@ -142,23 +165,25 @@ def test_two_releases_that_single_people_out_together_are_refused(two_years, cap
     below = [p for p, both in joint.items() if sizes[tuple(both)] < 5 or len(values[tuple(both)]) < 2]
     assert len(below) > 100
     assert f"together with 1 earlier release {len(below)} persons fall below what was promised" in said
-    assert "--ledger repair" in said
+    assert "Hint: withdraw the earlier releases and release all anew" in said
+    assert "same-levels" not in said  # a partition has none
 
 
-@pytest.mark.parametrize(("mechanism", "more"), [("mondrian", "l = 2"), ("auto", "")])
-def test_a_repaired_release_holds_together_with_the_first(two_years, capsys, mechanism, more):
-    project(two_years, "second.csv", mechanism, more)
-    assert run(["release", "-o", "release-2.csv", "--ledger", "repair"]) == 0
+def test_a_release_at_the_last_levels_holds_together_with_the_first(grown, capsys):
+    assert run(["release", "-o", "release-2.csv"]) == 4
+    assert "try the levels of the last release (--ledger same-levels)" in capsys.readouterr().err
+    assert run(["release", "-o", "release-2.csv", *SAME_LEVELS]) == 0
     assert "nobody falls below the promise" in capsys.readouterr().err
+    manifests = [json.loads((grown / f"release-{i}.csv.manifest.json").read_text()) for i in (1, 2)]
+    first, second = (manifest["evidence"]["utility"]["levels"] for manifest in manifests)
+    assert first == second
+    assert below_in_ledger(grown) == set()
     from sfumato.publishing.ledger import Ledger
 
-    ledger = Ledger(two_years / ".sfumato-ledger")
-    entries = ledger.entries()
+    entries = Ledger(grown / ".sfumato-ledger").entries()
     assert [entry.number for entry in entries] == [1, 2]
-    released = [read(two_years / f"release-{i}.csv") for i in (1, 2)]
-    suppressed = json.loads((two_years / "release-2.csv.manifest.json").read_text())["suppressed_rows"]
-    assert len(released[1]) + suppressed == 340
-    assert len(released[1]) > 0
+    released = [read(grown / f"release-{i}.csv") for i in (1, 2)]
+    assert [len(own) for own in released] == [400, 2800]
     # By brute force: the classes that the ledger has are those of the file, and persons in both keep their crowd.
     sizes = [sorted(Counter(e.rows.classes.tolist()).values()) for e in entries]
     assert sizes == [sorted(classes_in(own).values()) for own in released]
@@ -199,15 +224,15 @@ def test_a_dry_run_is_checked_and_leaves_no_entry(two_years, capsys):
     assert len(list((two_years / ".sfumato-ledger").glob("0*"))) == 1
 
 
-def test_a_release_that_cannot_appear_leaves_no_entry(two_years, monkeypatch):
+def test_a_release_that_cannot_appear_leaves_no_entry(grown, monkeypatch):
     from sfumato.publishing import publish
 
     def fails(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(publish, "appear_together", fails)
-    assert run(["release", "-o", "release-2.csv", "--ledger", "repair"]) == 3
-    assert sorted(path.name for path in (two_years / ".sfumato-ledger").iterdir()) == [
+    assert run(["release", "-o", "release-2.csv", *SAME_LEVELS]) == 3
+    assert sorted(path.name for path in (grown / ".sfumato-ledger").iterdir()) == [
         ".gitignore",
         "0001",
         "README",
@@ -223,7 +248,7 @@ def killed(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 {module}.{name} = killed
-run(["release", "-o", "release-2.csv", "--ledger", "repair"])
+run(["release", "-o", "release-2.csv", "--ledger", "same-levels"])
 """
 
 
@@ -235,24 +260,24 @@ def killed_at(module: str, name: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
-def test_a_release_killed_while_its_entry_is_written_leaves_no_entry(two_years):
+def test_a_release_killed_while_its_entry_is_written_leaves_no_entry(grown):
     killed_at("ledger", "_sync")
-    ledger = two_years / ".sfumato-ledger"
-    assert not (two_years / "release-2.csv").exists()
+    ledger = grown / ".sfumato-ledger"
+    assert not (grown / "release-2.csv").exists()
     assert [path.name for path in ledger.glob("0*")] == ["0001"]
     assert len(list(ledger.glob("sfumato-ledger-*"))) == 1  # what it left is no entry
-    assert run(["release", "-o", "release-2.csv", "--ledger", "repair"]) == 0
+    assert run(["release", "-o", "release-2.csv", *SAME_LEVELS]) == 0
     assert not list(ledger.glob("sfumato-ledger-*"))
     assert len(list(ledger.glob("0*"))) == 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
-def test_a_release_killed_before_it_appears_leaves_an_entry_that_the_next_attempt_takes_over(two_years):
+def test_a_release_killed_before_it_appears_leaves_an_entry_that_the_next_attempt_takes_over(grown):
     killed_at("publish", "appear_together")
-    assert not (two_years / "release-2.csv").exists()
-    assert len(list((two_years / ".sfumato-ledger").glob("0*"))) == 2
-    assert run(["release", "-o", "release-2.csv", "--ledger", "repair"]) == 0
-    assert len(list((two_years / ".sfumato-ledger").glob("0*"))) == 2
+    assert not (grown / "release-2.csv").exists()
+    assert len(list((grown / ".sfumato-ledger").glob("0*"))) == 2
+    assert run(["release", "-o", "release-2.csv", *SAME_LEVELS]) == 0
+    assert len(list((grown / ".sfumato-ledger").glob("0*"))) == 2
 
 
 def test_a_lost_or_foreign_key_is_one_clear_line(two_years, capsys):
@@ -338,59 +363,40 @@ def test_a_promise_that_is_not_judged_together_is_named(two_years, capsys):
     assert "not checked together with 1 earlier release: what they promise is not judged together" in said
 
 
-def test_a_mechanism_that_cannot_be_repaired_names_those_that_can(two_years, capsys):
-    assert run(["release", "-m", "local-recoding", "-o", "release-2.csv"]) == 4
-    assert "auto and mondrian can make a release that holds together with these" in capsys.readouterr().err
-    assert run(["release", "-m", "local-recoding", "-o", "release-2.csv", "--ledger", "repair"]) == 2
-    assert "auto, mondrian, global-recoding or gain-recoding" in capsys.readouterr().err
-    slicing = ["-m", "gain-recoding", "-p", "slicing=true", "-p", "threshold=1", "-o", "release-2.csv"]
-    assert run(["release", *slicing, "--ledger", "repair"]) == 2
+@pytest.mark.parametrize(
+    "mechanism", [["auto"], ["mondrian"], ["local-recoding"], ["gain-recoding", "-p", "slicing=true"]]
+)
+def test_a_mechanism_without_levels_of_its_own_names_those_that_have_some(two_years, capsys, mechanism):
+    project(two_years, "second.csv", more="")
+    assert run(["release", "-m", *mechanism, "-o", "release-2.csv", *SAME_LEVELS]) == 2
+    assert "global-recoding or gain-recoding" in capsys.readouterr().err
 
 
-def test_a_sensitive_quasi_identifier_is_not_repaired_and_said_so(two_years, capsys):
-    text = (two_years / "sfumato.toml").read_text().replace('role = "sensitive"', 'role = "sensitive quasi-identifier"')
-    (two_years / "sfumato.toml").write_text(text)
-    assert run(["release", "-o", "release-2.csv"]) == 4
-    assert "'ill' is sensitive and a quasi-identifier, which is not repaired: withdraw" in capsys.readouterr().err
-    assert run(["release", "-o", "release-2.csv", "--ledger", "repair"]) == 3
-    assert "column 'ill': is sensitive and a quasi-identifier" in capsys.readouterr().err
-
-
-def test_a_recoding_is_repaired_by_levels_that_keep_most_rows(two_years, capsys):
-    """What the refusal says it costs is what it costs, and the levels are those of the first year where these do."""
+def test_without_a_release_that_has_levels_none_are_taken(two_years, capsys):
+    assert run(["release", "-m", "global-recoding", "-o", "release-2.csv", *SAME_LEVELS]) == 2
+    assert "no earlier release has levels of these quasi-identifiers" in capsys.readouterr().err
     assert run(["ledger", "forget", "1"]) == 0
-    years = {1: "first.csv", 2: "second.csv"}
-    recoding = ["-m", "global-recoding", "-p", "max_suppressed_fraction=0"]
-    hierarchy = [f"{age};[{age // 15 * 15}, {age // 15 * 15 + 14}];*" for age in range(20, 82)]
-    (two_years / "age.csv").write_text("\n".join(hierarchy) + "\n")
-    recoding += ["--hierarchy", "age=age.csv"]
-    project(two_years, years[1])
-    assert run(["release", *recoding, "-o", "release-1b.csv"]) == 0
-    project(two_years, years[2])
-    capsys.readouterr()
-    assert run(["release", *recoding, "-o", "release-2.csv"]) == 4
-    said = capsys.readouterr().err
-    found = re.search(r"levels( of an earlier release)?: that leaves out (\d+) of 340 rows", said)
-    assert found, said
-    assert run(["release", *recoding, "-o", "release-2.csv", "--ledger", "repair"]) == 0
-    assert below_in_ledger(two_years) == set()
-    manifests = [json.loads(Path(f"release-{name}.csv.manifest.json").read_text()) for name in ("1b", "2")]
-    assert manifests[1]["suppressed_rows"] == int(found[2])
-    assert manifests[1]["input"]["rows"] == 340
-    assert len(read(two_years / "release-2.csv")) == 340 - int(found[2])
-    levels = [manifest["evidence"]["utility"]["levels"] for manifest in manifests]
-    assert (levels[0] == levels[1]) or not found[1]
-    with_original = ["--original", "second.csv", "--accept", "figures,commitment,roles"]
-    assert audit(*with_original) == 0
+    assert run(["release", "-m", "global-recoding", "-o", "release-2.csv", *SAME_LEVELS]) == 0  # the first one
 
 
-def test_a_third_release_is_checked_with_both(two_years, capsys):
-    assert run(["release", "-o", "release-2.csv", "--ledger", "repair"]) == 0
-    write(two_years / "third.csv", [{**row, "age": int(str(row["age"])) + 2} for row in people(n=480)[60:]])
-    project(two_years, "third.csv")
+def test_the_last_levels_leave_out_no_more_rows_than_allowed(grown, capsys):
+    write(grown / "second.csv", people()[:60])
+    assert run(["release", "-o", "release-2.csv", *SAME_LEVELS]) == 4
+    assert "of 60 rows would be suppressed, at most 0 may be" in capsys.readouterr().err
+
+
+def test_drop_in_cells_are_released_at_the_last_levels(grown):
+    assert run(["release", "--cells", "values", "-o", "release-2.csv", *SAME_LEVELS]) == 0
+    assert {row["age"] for row in read(grown / "release-2.csv")} <= {row["age"] for row in read(grown / "second.csv")}
+
+
+def test_a_third_release_is_checked_with_both(grown, capsys):
+    assert run(["release", "-o", "release-2.csv", *SAME_LEVELS]) == 0
+    write(grown / "third.csv", joined_by(joined_by(people(), "a"), "b"))
+    project(grown, "third.csv", "global-recoding", NO_ROW_LEFT_OUT)
     assert run(["release", "-o", "release-3.csv"]) == 4
     assert "together with 2 earlier releases" in capsys.readouterr().err
-    assert run(["release", "-o", "release-3.csv", "--ledger", "repair"]) == 0
+    assert run(["release", "-o", "release-3.csv", *SAME_LEVELS]) == 0
     assert "together with 2 earlier releases" in capsys.readouterr().err
 
 
@@ -420,7 +426,7 @@ def visits(rows: list[dict[str, object]], seed: int) -> list[dict[str, object]]:
     return found
 
 
-def test_persons_with_several_rows_are_counted_once_and_repaired(tmp_path, monkeypatch, capsys):
+def test_persons_with_several_rows_are_counted_once(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "first.csv", visits(people(), 1))
     project(tmp_path, "first.csv")
@@ -430,13 +436,8 @@ def test_persons_with_several_rows_are_counted_once_and_repaired(tmp_path, monke
     project(tmp_path, "second.csv")
     capsys.readouterr()
     assert run(["release", "-o", "release-2.csv"]) == 4
-    assert "--ledger repair" in capsys.readouterr().err
     assert run(["release", "-o", "release-2.csv", "--ledger", "off"]) == 0
-    assert audit("--project", "sfumato.toml", *OTHER) == 5  # what was not repaired is refused by an audit, too
-    assert run(["release", "-o", "release-2.csv", "--ledger", "repair", "--force"]) == 0
-    assert "nobody falls below the promise" in capsys.readouterr().err
-    assert below_in_ledger(tmp_path) == set()
-    assert audit("--project", "sfumato.toml", *OTHER) == 0
+    assert audit("--project", "sfumato.toml", *OTHER) == 5  # an audit refuses it, too
 
 
 def below_in_ledger(folder: Path, k: int = 5, diversity: int = 2) -> set[bytes]:
@@ -496,13 +497,14 @@ def test_an_audit_of_both_refuses_what_single_people_out(two_years, capsys):
     assert from_originals.count("together:") == capsys.readouterr().out.count("together:") > 0
 
 
-def test_an_audit_of_both_confirms_a_repaired_release_by_the_ledger(two_years, capsys):
-    assert run(["release", "-o", "release-2.csv", "--ledger", "repair"]) == 0
+def test_an_audit_of_both_confirms_what_holds_by_the_ledger_and_by_originals(grown, capsys):
+    assert run(["release", "-o", "release-2.csv", *SAME_LEVELS]) == 0
     capsys.readouterr()
-    assert audit("--project", "sfumato.toml", *OTHER) == 0
-    assert (
-        "2 releases together keep what each promised: the smallest joint class has 5 persons" in capsys.readouterr().out
-    )
+    originals = ["--original", "second.csv", "--person", "patient", "--with-original", "first.csv"]
+    for known in (["--project", "sfumato.toml"], originals):
+        assert audit(*known, *OTHER, "--accept", "figures,commitment,roles") == 0
+        said = capsys.readouterr().out
+        assert "2 releases together keep what each promised: the smallest joint class has 6 persons" in said
 
 
 def test_an_audit_that_does_not_know_who_is_who_says_so(two_years, capsys):
@@ -515,9 +517,12 @@ def test_an_audit_that_does_not_know_who_is_who_says_so(two_years, capsys):
     assert audit("--original", "second.csv", *OTHER, "--accept", "roles,together,commitment") == 0
 
 
-def test_releases_with_left_out_rows_cannot_be_told_apart_without_the_ledger(two_years, capsys):
-    assert run(["release", "-o", "release-2.csv", "--ledger", "repair"]) == 0
-    originals = ["--original", "second.csv", "--person", "patient", "--with-original", "first.csv"]
+def test_an_original_with_more_rows_of_a_class_does_not_tell_whose_they_are(two_years, capsys):
+    assert run(["release", "-o", "release-2.csv", "--ledger", "off"]) == 0
+    first = read(two_years / "first.csv")
+    write(two_years / "longer.csv", [*first, {**first[0], "patient": "P9999"}])
+    originals = ["--original", "second.csv", "--person", "patient", "--with-original", "longer.csv"]
+    capsys.readouterr()
     assert audit(*originals, *OTHER) == 8
     assert "some rows that fit the cells of a class were left out of the release" in capsys.readouterr().out
 

@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from tests.golden import frozen, inputs
+from tests.golden.guarantees import guarantee_cases, made_with_guarantees, made_with_guarantees_on_spark
 from tests.golden.public_names import public_names
 from tests.golden.releases import ADULT, DEMO, DEMO_FLAGS, PU1, PU1_TABLE, cases, made, made_on_spark
 from tests.spark.loopback_cluster import SMALL, why_no_cluster
@@ -35,9 +36,7 @@ def main(check: bool, homes: tuple[str, ...], keep: Path | None) -> None:
         tables = _written_tables(folder, needs_all=not check)
         found: dict[str, dict[str, Any]] = {frozen.PUBLIC_NAMES: json.loads(json.dumps(public_names()))}
         for home in homes or HOMES:
-            made_there = _made(home, tables, folder, needs_it=not check)
-            if made_there is not None:
-                found[home] = made_there
+            found |= _made(home, tables, folder, needs_it=not check)
     for name, results in found.items():
         if not check:
             frozen.write(name, results)
@@ -55,6 +54,7 @@ def main(check: bool, homes: tuple[str, ...], keep: Path | None) -> None:
 
 def _written_tables(folder: Path, *, needs_all: bool) -> tuple[inputs.Input, ...]:
     """Write the tables that are at hand; all must be where results are to be frozen."""
+    inputs.write_visits(folder)
     inputs.write_demo(folder)
     tables = [DEMO, DEMO_FLAGS]
     if inputs.DATA.is_dir():
@@ -66,18 +66,25 @@ def _written_tables(folder: Path, *, needs_all: bool) -> tuple[inputs.Input, ...
     return tuple(tables)
 
 
-def _made(
-    home: str, tables: tuple[inputs.Input, ...], folder: Path, *, needs_it: bool
-) -> dict[str, dict[str, Any]] | None:
-    """Make all cases of a home; none where there is no Spark."""
+def _made(home: str, tables: tuple[inputs.Input, ...], folder: Path, *, needs_it: bool) -> dict[str, dict[str, Any]]:
+    """Make all cases of a home, by the names of their files; none where there is no Spark."""
+    by_guarantee = frozen.GUARANTEES + home
     if home != "spark":
-        return {case.name: made(case, folder) for case in cases(home, tables)}
+        return {
+            home: {case.name: made(case, folder) for case in cases(home, tables)},
+            by_guarantee: {case.name: made_with_guarantees(case, folder) for case in guarantee_cases(home)},
+        }
     reason = why_no_cluster()
     if reason:
         _say_left_out(f"Spark: {reason}", is_error=needs_it)
-        return None
+        return {}
     with _spark() as session:
-        return {case.name: made_on_spark(case, folder, session) for case in cases(home, tables)}
+        return {
+            home: {case.name: made_on_spark(case, folder, session) for case in cases(home, tables)},
+            by_guarantee: {
+                case.name: made_with_guarantees_on_spark(case, folder, session) for case in guarantee_cases(home)
+            },
+        }
 
 
 @contextlib.contextmanager

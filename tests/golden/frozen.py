@@ -9,6 +9,8 @@ from typing import Any
 
 FOLDER = Path(__file__).parent
 PUBLIC_NAMES = "public_names"
+GUARANTEES = "guarantees_"
+"""Begins the names of files of releases by guarantee; the home follows."""
 
 
 def read(name: str) -> dict[str, Any]:
@@ -18,9 +20,25 @@ def read(name: str) -> dict[str, Any]:
 
 
 def write(name: str, results: Mapping[str, Any]) -> None:
-    """Freeze results."""
-    text = json.dumps(results, indent=1, ensure_ascii=False, sort_keys=True)
+    """Freeze results; each guarantee of a release on one line."""
+    if name.startswith(GUARANTEES):
+        text = _laid_out(results, levels=3)
+    else:
+        text = json.dumps(results, indent=1, ensure_ascii=False, sort_keys=True)
     (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _laid_out(value: Any, levels: int, indent: int = 1) -> str:
+    """Write JSON with so many levels on lines of their own."""
+    if levels == 0 or not value or not isinstance(value, Mapping | list):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    if isinstance(value, Mapping):
+        parts = [f"{json.dumps(name)}: {_laid_out(value[name], levels - 1, indent + 1)}" for name in sorted(value)]
+    else:
+        parts = [_laid_out(one, levels - 1, indent + 1) for one in value]
+    first, last = "{}" if isinstance(value, Mapping) else "[]"
+    lines = ",\n".join(" " * indent + part for part in parts)
+    return f"{first}\n{lines}\n{' ' * (indent - 1)}{last}"
 
 
 def differences(frozen: Any, found: Any, where: str = "") -> list[str]:

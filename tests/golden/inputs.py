@@ -1,6 +1,7 @@
 """The tables that golden releases are made of, written the same way on every machine.
 
-The demo table comes with the package. A part of Adult and of PU1 needs the folder of the public data sets.
+The demo table comes with the package. A part of Adult and of PU1 needs the folder of the public data sets. Visits, of
+which a person has several, are drawn here.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -26,6 +28,12 @@ PU1_ROWS = 300
 PU1_WORDS = 300
 PU1_COLUMNS = 12
 """Words of PU1 that are columns of a table, for mechanisms that take no sparse features."""
+VISITS = 360
+PATIENTS = 150
+STRANGERS = 1_000
+"""People of the population table who made none of the visits."""
+UNITS = {"row": "identifier", "person": "person"}
+"""What is counted, and the role that makes it so of the column which says whose rows they are."""
 
 _ADULT_PLACES = {
     "age": 0,
@@ -40,6 +48,9 @@ _ADULT_PLACES = {
 }
 _SPAM = {"+1": "yes", "-1": "no"}
 _DEMO_FLAGS = ("emergency", "smoker", "hypertension", "diabetes", "heart_failure", "surgery")
+_ILLNESSES = ("asthma", "bronchitis", "cold", "flu", "measles")
+_VISITS_KNOWN = ("age", "town", "sex")
+_VISITS_FLAGS = ("smoker", "cough", "fever", "fatigue", "rash", "surgery", "allergy", "pain", "insured", "emergency")
 _DEMO_PERSON = ("age", "sex", "marital_status", "insurance")
 
 
@@ -79,6 +90,51 @@ ADULT = Input(
 )
 PU1 = Input("pu1", "pu1.svm", {})
 PU1_TABLE = Input("pu1-table", "pu1.csv", {"quasi-identifier": _WORDS, "sensitive": ("asked",), "target": ("spam",)})
+
+
+def _by_unit(name: str, file: str, known: tuple[str, ...]) -> dict[str, Input]:
+    outcome = {"quasi-identifier": known, "sensitive": ("illness",), "target": ("better",)}
+    return {unit: Input(f"{name}-{unit}", file, {role: ("patient",)} | outcome) for unit, role in UNITS.items()}
+
+
+VISITS_BY = _by_unit("visits", "visits.csv", _VISITS_KNOWN)
+FLAGS_BY = _by_unit("flags", "visits-flags.csv", _VISITS_FLAGS)
+POPULATION = "population.csv"
+
+
+def write_visits(folder: Path) -> None:
+    """Write visits with what is known of a patient, the same visits with 0/1 columns, and the population.
+
+    Some patients come often, mostly with the same illness, and what is known of them differs little between visits; two
+    visits have no patient. So no promise about persons follows from the one about rows. The population has a person for
+    each visit, and strangers.
+    """
+    draw = np.random.default_rng(34)
+    whose = np.minimum(draw.geometric(6 / PATIENTS, VISITS) - 1, PATIENTS - 1)
+    people = VISITS + STRANGERS
+    ages = np.concatenate([draw.integers(20, 80, PATIENTS)[whose] + draw.integers(0, 2, VISITS), np.zeros(STRANGERS)])
+    ages[VISITS:] = draw.integers(20, 81, STRANGERS)
+    towns = np.concatenate([draw.integers(0, 4, PATIENTS)[whose], draw.integers(0, 4, STRANGERS)])
+    sexes = np.concatenate([draw.integers(0, 2, PATIENTS)[whose], draw.integers(0, 2, STRANGERS)])
+    known = [
+        (int(ages[i]), ("Bonn", "Jena", "Kiel", "Ulm")[towns[i]], ("female", "male")[sexes[i]]) for i in range(people)
+    ]
+    usual = draw.integers(0, len(_ILLNESSES), PATIENTS)[whose]
+    illness = np.where(draw.random(VISITS) < 0.5, usual, draw.integers(0, len(_ILLNESSES), VISITS))
+    likely = draw.random((PATIENTS, len(_VISITS_FLAGS)))[whose] * 0.5 + np.linspace(0, 0.3, len(_VISITS_FLAGS))
+    flags = (draw.random(likely.shape) < likely).astype(int)
+    flags[:, 2] = whose < 7  # many rows of few persons
+    flags[:, 9] |= flags[:, 7]
+    better = draw.random(VISITS) < (0.2 + 0.3 * (ages[:VISITS] < 50) + 0.3 * flags[:, 2] + 0.2 * flags[:, 8])
+    names = ["" if i in (5, 6) else f"p{whose[i]:03}" for i in range(VISITS)]
+    outcome = [(_ILLNESSES[illness[i]], ("no", "yes")[int(better[i])]) for i in range(VISITS)]
+    for file, columns, cells in (
+        (VISITS_BY["row"].file, _VISITS_KNOWN, known),
+        (FLAGS_BY["row"].file, _VISITS_FLAGS, flags.tolist()),
+    ):
+        rows = ((names[i], *cells[i], *outcome[i]) for i in range(VISITS))
+        _write(("patient", *columns, "illness", "better"), rows, folder / file)
+    _write(_VISITS_KNOWN, known, folder / POPULATION)
 
 
 def write_demo(folder: Path) -> None:

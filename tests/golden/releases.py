@@ -160,36 +160,36 @@ def made(case: Case, folder: Path) -> dict[str, Any]:
     """Make a release in the folder that holds the tables, and give what is frozen of it."""
     output = _output(case, ".csv")
     printed = io.StringIO()
-    with contextlib.chdir(folder), _seeded_noise():
+    with contextlib.chdir(folder), same_everywhere():
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             code = run(case.arguments(output))
         Path(f"{output}.printed.txt").write_text(printed.getvalue(), encoding="utf-8")  # to look at what differs
-        found: dict[str, Any] = {"exit_code": code, "printed": _hash(printed.getvalue())}
+        found: dict[str, Any] = {"exit_code": code, "printed": hash_of(printed.getvalue())}
         if code != 0:
             return found | {"says": printed.getvalue().strip().splitlines()[-1]}
         manifest = comparable_manifest(Path(f"{output}.manifest.json"))
-        return found | {"release": _hash(Path(output).read_bytes()), "manifest": _hash(manifest)}
+        return found | {"release": hash_of(Path(output).read_bytes()), "manifest": hash_of(manifest)}
 
 
 def made_on_spark(case: Case, folder: Path, session: Any) -> dict[str, str]:
     """Make a release of a frame on Spark; what is frozen of it does not depend on the order of its rows."""
     frame = session.read.parquet(str(folder / Path(case.table.file).with_suffix(".parquet")))
     settings = dict(setting.split("=") for setting in SETTINGS[case.mechanism][case.setting])
-    mechanism = ON_SPARK[case.mechanism](**{name: _value(text) for name, text in settings.items()})
+    mechanism = ON_SPARK[case.mechanism](**{name: parameter_value(text) for name, text in settings.items()})
     output = folder / _output(case, ".parquet")
     try:
         sfumato.release_large(frame, mechanism, output, roles=case.table.roles, memory=MEMORY)
     except sfumato.errors.SfumatoError as error:
         return {"says": f"{type(error).__name__}: {error}"}
     manifest = comparable_manifest(Path(f"{output}.manifest.json"))
-    return {"release": _hash_of_rows(output), "manifest": _hash(re.sub(r'"sha256": "\w+"', '"sha256": "*"', manifest))}
+    return {"release": hash_of_rows(output), "manifest": hash_of(re.sub(r'"sha256": "\w+"', '"sha256": "*"', manifest))}
 
 
 def _output(case: Case, suffix: str) -> str:
     return f"{case.home} {case.name}".replace(" ", "_") + suffix
 
 
-def _value(text: str) -> Any:
+def parameter_value(text: str) -> Any:
     """Read a parameter's text as the command line does."""
     if text in ("true", "false"):
         return text == "true"
@@ -206,19 +206,19 @@ def comparable_manifest(path: Path) -> str:
     return re.sub(r'(?<="versions": \{)[^}]*', lambda block: re.sub(r': "[^"]*"', ': "*"', block[0]), text)
 
 
-def _hash(content: str | bytes) -> str:
+def hash_of(content: str | bytes) -> str:
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
 
 
-def _hash_of_rows(folder: Path) -> str:
+def hash_of_rows(folder: Path) -> str:
     table = pyarrow.dataset.dataset(folder).to_table()
     rows = sorted(map(repr, table.to_pylist()))
-    return _hash("\n".join([repr([(field.name, str(field.type)) for field in table.schema]), *rows]))
+    return hash_of("\n".join([repr([(field.name, str(field.type)) for field in table.schema]), *rows]))
 
 
 @contextlib.contextmanager
-def _seeded_noise() -> Iterator[None]:
-    """Draw the noise of OpenDP's measurements from a generator with a seed."""
+def same_everywhere() -> Iterator[None]:
+    """Draw the noise of OpenDP's measurements with a seed, and print as in a wide terminal without colours."""
     import opendp.measurements
 
     rng = np.random.default_rng(17)

@@ -35,7 +35,7 @@ FLAGS = {
     "identifiers": "--identifiers",
     "init": "sfumato init DATA",
     "ledger": "to release without it: --ledger off",
-    "ledger_repair": "--ledger repair",
+    "ledger_same_levels": "--ledger same-levels",
     "max_copies": "--max-copies SHARE",
     "mechanism": "-m; 'sfumato mechanisms' lists them",
     "memory": "--memory",

@@ -395,8 +395,8 @@ class DenseCounts:
     def tails(self) -> tuple[Numbers, Numbers, Numbers]:
         """Of each group with its counts descending: the largest, the sums of each and all after it, and of all."""
         ascending = np.sort(self.count, axis=-1)
-        tails: Numbers = np.cumsum(ascending, axis=-1)[..., ::-1]
-        return ascending[..., -1:], tails, tails[..., :1]
+        tails = np.cumsum(ascending, axis=-1)[..., ::-1]
+        return tuple(map(np.asarray, (ascending[..., -1:], tails, tails[..., :1])))  # type: ignore[return-value]
 
     def ordered_distances(self) -> Levels:
         """Area between the cumulative distributions of group and table, over the values of the table, as a share."""

@@ -22,7 +22,6 @@ from sfumato.mechanisms.base import (
     Release,
     is_zero_one,
 )
-from sfumato.mechanisms.earlier_releases import EarlierReleases
 from sfumato.mechanisms.new_rows import RecodingTransformer
 from sfumato.progress import Progress
 from sfumato.schema import Role
@@ -79,12 +78,6 @@ class Automatic(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[
         self.l = l
         self.attacker_knows = attacker_knows
 
-    def with_earlier(self, earlier: EarlierReleases) -> Automatic:
-        """Give the same choice, of releases that hold together with earlier ones of the same people."""
-        own = Automatic(self.k, self.l, self.attacker_knows)
-        own.earlier = earlier
-        return own
-
     def for_table(self, table: AnyTable) -> Mechanism:
         """Say which mechanism makes the release of a table, with its settings.
 
@@ -99,13 +92,11 @@ class Automatic(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[
         plain = table.coded_part
         sensitive = plain.schema.names(Role.SENSITIVE) if self.l > 1 else ()
         if self.attacker_knows == "ones" or isinstance(table, BinaryTable):
-            chosen = self._selection(table, sensitive)
-            return chosen if self.earlier is None else chosen.with_earlier(self.earlier)  # which refuses
+            return self._selection(table, sensitive)
         from sfumato.mechanisms.mondrian.mechanism import Mondrian
 
         settings: dict[str, Any] = {"l": self.l} if sensitive else {}
-        partition = Mondrian(k=self.k, split="penalty" if self.why_no_score(table) else "score", **settings)
-        return partition if self.earlier is None else partition.with_earlier(self.earlier)
+        return Mondrian(k=self.k, split="penalty" if self.why_no_score(table) else "score", **settings)
 
     def why_no_score(self, table: AnyTable) -> str:
         """Say why a target does not guide the release; empty where one does, or features are selected.

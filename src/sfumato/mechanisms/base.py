@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-    from sfumato.mechanisms.earlier_releases import EarlierReleases
     from sfumato.mechanisms.population import Population
     from sfumato.table.preparing.keyed import PreparationKeys
 
@@ -207,29 +206,6 @@ class Release:
         That is for CSV and TSV files; the manifest says it, and whoever reads the file by it gets the cells.
         """
         return self.with_manifest(output={**self.manifest.output, "escaped_formulas": True})
-
-    def of_some_rows(self, kept: NDArray[np.intp], n_rows: int) -> Release:
-        """Return the same release as one of a larger table, of which the mechanism was given some rows only.
-
-        Where rows are left out the certainty penalty is not stated: it is exact, and rests on which rows these are.
-
-        Parameters
-        ----------
-        kept : ndarray of intp
-            Places of these rows in the larger table.
-        n_rows : int
-            Rows of that table; the others count as suppressed.
-        """
-        stated = self.manifest.input or {}
-        n_left_out = n_rows - len(kept)
-        stated = {**stated, "rows": stated["rows"] + n_left_out}
-        own = np.arange(len(kept)) if self.kept_rows is None else self.kept_rows
-        suppressed = self.manifest.suppressed_rows + n_left_out
-        evidence = {**self.manifest.evidence}
-        if n_left_out and "utility" in evidence:
-            evidence["utility"] = {k: v for k, v in evidence["utility"].items() if k != "global_certainty_penalty"}
-        made = self.with_manifest(input=stated, suppressed_rows=suppressed, evidence=evidence)
-        return replace(made, kept_rows=kept[own])
 
     def with_manifest(self, **changes: Any) -> Release:
         """Return the same release with some manifest entries replaced."""
@@ -402,8 +378,6 @@ class Mechanism(ABC):
         rows.
     hides_choices : bool
         Whether something stays hidden only while nobody can repeat its random choices: :meth:`hidden_rng` draws them.
-    earlier : EarlierReleases or None
-        Releases of the same people that its releases hold together with, see :meth:`with_earlier`.
     takes_population : bool
         Whether it can promise something about a table of the population, see :meth:`with_population`.
     population : Population or None
@@ -425,7 +399,6 @@ class Mechanism(ABC):
     is_differentially_private: ClassVar[bool] = False
     hides_choices: ClassVar[bool] = False
     _secret: bytes | None = None
-    earlier: EarlierReleases | None = None
     takes_population: ClassVar[bool] = False
     population: Population | None = None
     takes_cells: ClassVar[bool] = False
@@ -459,24 +432,6 @@ class Mechanism(ABC):
     def for_table(self, table: AnyTable) -> Mechanism:
         """Give the mechanism that makes the release of a table: itself, unless it represents a choice among others."""
         return self
-
-    def with_earlier(self, earlier: EarlierReleases) -> Mechanism:
-        """Give a mechanism that makes releases which hold together with earlier ones of the same people.
-
-        Raises
-        ------
-        InvalidParameterError
-            If this one cannot.
-        """
-        problem = f"{name_of(self)} cannot make a release that holds together with earlier ones"
-        hint = "name one of these, or withdraw the earlier releases"
-        raise InvalidParameterError(
-            "the mechanism",
-            problem,
-            allowed="auto, mondrian, global-recoding or gain-recoding",
-            hint=hint,
-            remedy=("mechanism",),
-        )
 
     def with_population(self, population: Population) -> Self:
         """Give the same mechanism, whose k-map and δ-presence are about a table of the population.

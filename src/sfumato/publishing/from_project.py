@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.errors import InvalidParameterError
 from sfumato.guarantees.population import ASKED_OF_POPULATION
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release, name_of
@@ -29,8 +29,7 @@ from sfumato.publishing.publish import (
     publish,
     refuse_preparation,
 )
-from sfumato.publishing.repair import repaired
-from sfumato.publishing.together import LedgerUse, checked_together
+from sfumato.publishing.together import LedgerUse, at_last_levels, checked_together
 from sfumato.schema import PROJECT_NAME
 from sfumato.table.coding import Source
 from sfumato.table.preparing.keyed import PreparationKeys
@@ -71,9 +70,9 @@ def release_project(
         The project's own, where it was built already.
     is_published : bool
         Whether it is published next, which audits it: then nothing is audited here.
-    ledger : {"check", "repair", "off"}
-        ``repair``: make it so that it holds together with the releases in the project's ledger. It is checked with them
-        by :func:`sfumato.publishing.together.checked_together`, not here.
+    ledger : {"check", "same-levels", "off"}
+        ``same-levels``: take the levels of the last release in the project's ledger. It is checked together with these
+        releases by :func:`sfumato.publishing.together.checked_together`, not here.
     progress : callable, optional
         Called as ``progress(done, total, what)``.
 
@@ -89,12 +88,8 @@ def release_project(
     original = read_publicly(project) if is_private else project.read_unprepared()
     kept = Ledger.of_project(project.path)
     kept.check_key()
-    if ledger == "repair":
-        if mechanism.cells != "ranges":
-            problem, allowed = f"got {mechanism.cells} for a release that is to be repaired", "ranges"
-            raise InvalidParameterError("cells", problem, allowed=allowed, hint="check it with the ledger instead")
-        _refuse_shift_with_repair(project)
-        mechanism = repaired(mechanism, project.prepared(original), kept)
+    if ledger == "same-levels":
+        mechanism = at_last_levels(mechanism, original, kept)
     if is_published and any(asked.scope == "project" for asked in project.preparations):
         ProjectKey.load_or_create(project.path.parent)  # which these releases and all later ones share
     with release_key(project, mechanism, original.source, is_published=is_published) as key:
@@ -110,14 +105,6 @@ def preparation_keys(project: Project, key: ReleaseKey | None) -> PreparationKey
     if key is None:
         return PreparationKeys.ephemeral(own.preparation)
     return PreparationKeys(key.secret, own.preparation)
-
-
-def _refuse_shift_with_repair(project: Project) -> None:
-    """Refuse to repair a release whose quasi-identifiers follow from its key, which follows from the repair."""
-    for asked in project.preparations:
-        if asked.shift_days is not None:
-            problem = "is shifted by a secret of the release, so that a release cannot be repaired before it is made"
-            raise SchemaError(problem, column=asked.column, hint="check it with the ledger instead of repairing it")
 
 
 @contextmanager
@@ -179,8 +166,6 @@ def _settings_of(project: Project, mechanism: Any) -> bytes:
         described["cells"] = mechanism.cells
     if mechanism.max_copies != type(mechanism).max_copies:
         described["max_copies"] = mechanism.max_copies
-    earlier = getattr(mechanism, "earlier", None)
-    described |= {"earlier": earlier.digest} if earlier is not None else {}
     levels = getattr(mechanism, "fixed_levels", None)
     described |= {"levels": dict(levels)} if levels is not None else {}
     population = getattr(mechanism, "population", None)
@@ -241,9 +226,9 @@ def publish_project(
         File to write; None takes the one that the project names.
     force : bool
         Replace files that exist.
-    ledger : {"check", "repair", "off"}
-        Refuse a release that does not hold together with earlier ones, make it so that it does, or leave the ledger
-        alone.
+    ledger : {"check", "same-levels", "off"}
+        Refuse a release that does not hold together with earlier ones; the same, made with the levels of the last
+        release (``global-recoding`` and ``gain-recoding``); or leave the ledger alone.
     progress : callable, optional
         Called as ``progress(done, total, what)``.
 
@@ -265,5 +250,5 @@ def publish_project(
     release, original = release_project(
         project, mechanism=mechanism, is_published=True, ledger=ledger, progress=progress
     )
-    recorded = checked_together(release, original, Ledger.of_project(project.path), ledger, mechanism=mechanism)
+    recorded = checked_together(release, original, Ledger.of_project(project.path), ledger)
     return publish(release, target, original=original, force=force, recorded=recorded)

@@ -283,7 +283,7 @@ def recoding_of(
         problem = "a release made of it with the settings of the manifest is not the release of the manifest"
         hint = (
             "give the original, project file, hierarchies and version that the release was made with; one that a time "
-            "limit ended, or that was repaired with a ledger, cannot be made again"
+            "limit ended, or that took the levels of an earlier one, cannot be made again"
         )
         raise InputError(problem, path=place, hint=hint)
     return mechanism.recoding_, made.table.coded_part

@@ -20,27 +20,19 @@ from sfumato.audit.together.appearances import (
     named_rows,
 )
 from sfumato.audit.together.levels import Shortfall, Together, total_epsilon
-from sfumato.errors import InputError, PrivacyNotAchievableError
+from sfumato.errors import InputError, InvalidParameterError, PrivacyNotAchievableError
 from sfumato.manifest import AnyTable, Manifest
-from sfumato.mechanisms.base import Mechanism, Release
+from sfumato.mechanisms.base import Mechanism, Release, name_of
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.publishing.ledger import Entry, Ledger, levels_of
 from sfumato.publishing.out_of_core.proposal import Proposal
 from sfumato.publishing.out_of_core.whose_rows import check_fits, named_rows_away
-from sfumato.publishing.repair import (
-    ANEW,
-    ONCE,
-    at_earlier_levels,
-    earlier_releases,
-    is_repaired_by_levels,
-    shown_and_sensitive,
-)
 from sfumato.rows.memory_limit import Memory
-from sfumato.table.coding import Table
+from sfumato.schema import Role
 
-LedgerUse = Literal["check", "repair", "off"]
-"""What a project's releases do with its ledger: be checked, be made so that they pass, or leave it alone."""
-LEDGER_USES: tuple[LedgerUse, ...] = ("check", "repair", "off")
+LedgerUse = Literal["check", "same-levels", "off"]
+"""What a project's releases do with its ledger: be checked, take the last levels and be checked, or leave it alone."""
+_ANEW = "withdraw the earlier releases and release all anew"
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,32 +80,22 @@ class _Proposed:
         Column that tells persons apart.
     rows : callable
         Given what is promised, that column and the entries of the ledger, says whose row is in which class.
-    nearest : callable
-        Given what is promised, names the nearest setting that holds, and options that lead there.
+    is_in_memory : bool
+        Whether its rows are: levels of another release can be taken only there.
     """
 
     release: Release
     person: str | None
     rows: Callable[[Promised, str, Sequence[Entry]], NamedRows]
-    nearest: Callable[[Promised], tuple[str, tuple[str, ...]]]
+    is_in_memory: bool
 
 
 def checked_together(
-    release: Release,
-    original: AnyTable,
-    ledger: Ledger,
-    use: LedgerUse = "check",
-    *,
-    mechanism: Mechanism | None = None,
+    release: Release, original: AnyTable, ledger: Ledger, use: LedgerUse = "check"
 ) -> Recording | NotRecorded:
     """Check a proposal together with all releases in a ledger.
 
     Where no column tells persons apart and there is no ledger, nothing is checked or kept.
-
-    Parameters
-    ----------
-    mechanism : Mechanism or None
-        The one that made it, where it is at hand: a refusal then says what it could do instead.
 
     Raises
     ------
@@ -131,10 +113,7 @@ def checked_together(
         is_known = len(places) == release.table.n_rows
         return named_rows(release.table, original, claims, person, rows=places if is_known else None)
 
-    def nearest(promised: Promised) -> tuple[str, tuple[str, ...]]:
-        return _nearest(original, release, promised, ledger, mechanism)
-
-    return _checked(_Proposed(release, original.coded_part.schema.person, rows, nearest), ledger, use)
+    return _checked(_Proposed(release, original.coded_part.schema.person, rows, is_in_memory=True), ledger, use)
 
 
 def checked_away(
@@ -154,10 +133,7 @@ def checked_away(
         check_fits(original.n_rows + n_before, memory, original.place)
         return named_rows_away(proposal, promised, person)
 
-    def nearest(promised: Promised) -> tuple[str, tuple[str, ...]]:
-        return "in memory, auto and mondrian can make a release that holds together with these", ("ledger_repair",)
-
-    return _checked(_Proposed(proposal.release, original.schema.person, rows, nearest), ledger, use)
+    return _checked(_Proposed(proposal.release, original.schema.person, rows, is_in_memory=False), ledger, use)
 
 
 def _checked(proposed: _Proposed, ledger: Ledger, use: LedgerUse) -> Recording | NotRecorded:
@@ -231,7 +207,7 @@ def _checked_with(entries: Sequence[Entry], rows: NamedRows, proposed: _Proposed
     below, already = together.persons_below(), before.persons_below()
     at_risk = np.setdiff1d(below, already)
     if len(at_risk):
-        raise _refusal(together, len(at_risk), len(known), proposed.nearest(rows.promised))
+        raise _refusal(together, len(at_risk), len(known), _advice(proposed, entries))
     if len(already):
         lines.append(f"{len(already):,} persons are below the promise by the earlier releases alone")
     said = f"together with {_earlier(len(known))} ({n_common:,} of {rows.n_persons:,} persons are in them)"
@@ -246,11 +222,11 @@ def _is_judged_alone(promised: Promised) -> bool:
 
 
 def _refusal(
-    together: Together, n_at_risk: int, n_known: int, nearest: tuple[str, tuple[str, ...]]
+    together: Together, n_at_risk: int, n_known: int, advice: tuple[str, tuple[str, ...]]
 ) -> PrivacyNotAchievableError:
     what = "; ".join(_in_words(shortfall) for shortfall in together.shortfalls())
     guarantee = f"together with {_earlier(n_known)} {n_at_risk:,} persons fall below what was promised ({what})"
-    hint, remedy = nearest
+    hint, remedy = advice
     return PrivacyNotAchievableError(guarantee, best_level=None, problem="refused:", hint=hint, remedy=remedy)
 
 
@@ -264,29 +240,43 @@ def _in_words(shortfall: Shortfall) -> str:
     return f"{words}: {shortfall.found:g} of {shortfall.promised:g}, {shortfall.n_persons:,} persons"
 
 
-def _nearest(
-    original: AnyTable, release: Release, promised: Promised, ledger: Ledger, mechanism: Mechanism | None
-) -> tuple[str, tuple[str, ...]]:
-    """Name the nearest setting that holds, with what it costs."""
-    n_rows, levels = original.n_rows, levels_of(release.manifest.to_dict())
-    is_partition = release.manifest.mechanism["name"] == "mondrian"
-    if not is_partition and (levels is None or not is_repaired_by_levels(mechanism) or not isinstance(original, Table)):
-        return "auto and mondrian can make a release that holds together with these", ("mechanism", "ledger_repair")
-    if column := shown_and_sensitive(original, promised):
-        return f"'{column}' is sensitive and a quasi-identifier, which is not repaired: {ANEW}", ()
-    most = earlier_releases(original, ledger, promised, times=ONCE)  # those whom no class of their own tells apart
-    if len(most.kept) < promised.k:
-        return f"nobody of this table can be released together with these: {ANEW}", ()
-    made, of_rows = "let it be made so that it holds", f"of {n_rows:,} rows"
-    if levels is None or not isinstance(mechanism, GlobalRecoder) or not isinstance(original, Table):
-        return f"{made}: that leaves out at least {n_rows - len(most.kept):,} {of_rows}", ("ledger_repair",)
-    found = at_earlier_levels(mechanism, original, ledger, promised, levels)
-    made += ", with the levels of an earlier release" if found.is_earlier else ", with the same levels"
-    n_left_out, n_least = (n_rows - len(one.kept) for one in (found.earlier, most))
-    fewer = f"; auto and mondrian may leave out as few as {n_least:,}" if n_least < n_left_out else ""
-    if len(found.earlier.kept) < promised.k:
-        return f"only auto and mondrian can: that leaves out at least {n_least:,} {of_rows}", (
-            "mechanism",
-            "ledger_repair",
-        )
-    return f"{made}: that leaves out {n_left_out:,} {of_rows}{fewer}", ("ledger_repair",)
+def _advice(proposed: _Proposed, entries: Sequence[Entry]) -> tuple[str, tuple[str, ...]]:
+    """Say what may hold instead of a release that is refused, and which option leads there."""
+    own = levels_of(proposed.release.manifest.to_dict()) if proposed.is_in_memory else None
+    last = _last_levels(proposed.release.table, entries) if own is not None else None
+    if last is None or last == own:
+        return _ANEW, ()
+    return f"{_ANEW}, or try the levels of the last release", ("ledger_same_levels",)
+
+
+def _last_levels(table: AnyTable, entries: Sequence[Entry]) -> dict[str, int] | None:
+    """Levels of the last release that has some for the quasi-identifiers of a table, in their order."""
+    names = table.coded_part.schema.names(Role.QUASI_IDENTIFIER)
+    for entry in reversed(entries):
+        if entry.levels is not None and set(entry.levels) == set(names):
+            return {name: entry.levels[name] for name in names}
+    return None
+
+
+def at_last_levels(mechanism: Mechanism, table: AnyTable, ledger: Ledger) -> Mechanism:
+    """Give a recoder that takes the levels of the last release in a ledger; the same one where there is no release.
+
+    Equal levels of equal hierarchies give people who did not change the classes that they had. Rows are left out as by
+    any release of the recoder, within its limit. Whether it holds together with the others is checked afterwards.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mechanism has no such levels, or no release of these quasi-identifiers has.
+    """
+    if not isinstance(mechanism, GlobalRecoder) or getattr(mechanism, "slicing", False):
+        problem, allowed = f"{name_of(mechanism)} has no levels that it could keep", "global-recoding or gain-recoding"
+        raise InvalidParameterError("the mechanism", problem, allowed=allowed, remedy=("mechanism",))
+    entries = ledger.entries()
+    if not entries:
+        return mechanism
+    levels = _last_levels(table, entries)
+    if levels is None:
+        problem = "got same-levels, and no earlier release has levels of these quasi-identifiers"
+        raise InvalidParameterError("ledger", problem, allowed="check or off")
+    return mechanism.at_levels(levels)

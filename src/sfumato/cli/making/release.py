@@ -96,8 +96,8 @@ class Order:
 @click.option("--force", is_flag=True, help="Replace output files that exist.")
 @click.option(
     "--ledger",
-    type=click.Choice(["check", "repair", "off"]),
-    help="Projects with a person column: check with earlier releases (default), make it hold with them, or neither.",
+    type=click.Choice(["check", "same-levels", "off"]),
+    help="Projects with a person column: check with earlier releases (default); also take their levels; or neither.",
 )
 @click.option(
     "--keep-order",
@@ -160,7 +160,8 @@ def command(
 
     A project whose table has a person column keeps a private ledger (.sfumato-ledger) of its releases. A new one is
     checked together with them: it is refused (exit code 4) if people would be told apart by comparing releases.
-    --ledger repair makes it so that it holds, and leaves out rows where it must; --ledger off neither checks nor keeps.
+    --ledger same-levels takes the levels of the last release, so that people who did not change keep their classes, and
+    is checked as well (global-recoding, gain-recoding). --ledger off neither checks nor keeps.
 
     --prepare changes a column right after it is read, before any mechanism: numbers are coded at the top or bottom or
     rounded, texts masked, identifiers replaced by keyed pseudonyms, dates shifted by a secret number of days a person
@@ -194,7 +195,7 @@ def command(
       sfumato release visits.csv --person patient_nbr --target readmitted -o release.csv
       sfumato release                                   # what sfumato.toml says
       sfumato release -k 10 --dry-run
-      sfumato release --ledger repair -o release-2026.csv
+      sfumato release --ledger same-levels -o release-2026.csv
       sfumato release 2026.csv --project sfumato.toml -o release-2026.csv     # as last year's file
       sfumato release survey.csv -m mondrian --population-table register.csv -p k_map=5 -k 1 -o release.csv
       sfumato release mail.svm --attacker-knows ones -o mail-release.csv
@@ -264,7 +265,7 @@ def command(
         say_left_out(original)
     if data:
         say_not_used()
-    recorded = None if data else _checked_with_ledger(release, original, place, ledger or "check", order.built)
+    recorded = None if data else _checked_with_ledger(release, original, place, ledger or "check")
     if target is not None:
         published = publish(release, target, original=original, force=force, recorded=recorded)
         release = published.release
@@ -393,13 +394,13 @@ def say_not_used() -> None:
 
 
 def _checked_with_ledger(
-    release: Release, original: AnyTable, project: Path, use: LedgerUse, mechanism: Mechanism
+    release: Release, original: AnyTable, project: Path, use: LedgerUse
 ) -> Recording | NotRecorded:
     """Check a project's release together with its earlier ones, and say what was found."""
     from sfumato.publishing.ledger import Ledger
     from sfumato.publishing.together import checked_together
 
-    return said_of(checked_together(release, original, Ledger.of_project(project), use, mechanism=mechanism))
+    return said_of(checked_together(release, original, Ledger.of_project(project), use))
 
 
 def said_of(recorded: Recording | NotRecorded) -> Recording | NotRecorded:

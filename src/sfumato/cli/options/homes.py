@@ -385,8 +385,9 @@ def release_away(
     from sfumato.publishing.together import checked_away
     from sfumato.report.prepared_columns import prepared_in_words
 
-    if ledger == "repair":
-        raise InvalidParameterError("--ledger", "got repair", allowed="repair without --memory and --engine only")
+    if ledger == "same-levels":
+        allowed = "same-levels without --memory and --engine only"
+        raise InvalidParameterError("--ledger", "got same-levels", allowed=allowed)
     order = _order(data, project_path, settings)
     asked = settings["cells"] or (order.project.cells if order.project is not None else None)
     if asked not in (None, "ranges"):

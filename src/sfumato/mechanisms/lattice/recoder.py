@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import copy
 import os
 import time
 from abc import abstractmethod
@@ -20,11 +20,10 @@ from sfumato.errors import ColumnNotFoundError, InvalidParameterError, PrivacyNo
 from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, LikenessVariant
 from sfumato.guarantees.anonymity import ROWS_AND_PERSONS, KAnonymity
 from sfumato.guarantees.forms import COLUMNS, NOTHING, list_of, named, number, word
-from sfumato.manifest import AnyTable, draft_manifest, in_three_digits
+from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.loss import suppressed_fraction
 from sfumato.mechanisms.axes import axes_of
 from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, Needs, ParameterSpec, Release, combinations
-from sfumato.mechanisms.earlier_releases import EarlierReleases
 from sfumato.mechanisms.hierarchies.automatic import hierarchy_for
 from sfumato.mechanisms.hierarchies.files import read_hierarchy
 from sfumato.mechanisms.hierarchies.hierarchy import Covered, Hierarchy, covered
@@ -186,8 +185,6 @@ def _hierarchy(table: Table, name: str, source: object) -> Hierarchy:
 
 
 N_SCORE_INTERVALS = 16
-_PARTS = 1000
-"""A limit of suppressed rows that has to be raised is raised to the next thousandth."""
 SEARCH_SHARE = 0.8
 """Share of the time for the levels; the rest is for suppressed rows, which gain more by it."""
 LEAST_SECONDS = 0.5
@@ -654,59 +651,31 @@ class GlobalRecoder(HierarchyRecoder):
         """Begin to measure the time that a recoding may take."""
         return TimeLimit(self.max_seconds)
 
-    def at_levels(
-        self, levels: Mapping[str, int], hierarchies: Mapping[str, Hierarchy], earlier: EarlierReleases, n_rows: int
-    ) -> Self:
-        """Give the same recoder, which searches nothing: levels are those of an earlier release.
-
-        Its release leaves out the rows that cannot be released together with earlier ones of the same people, which the
-        manifest counts as suppressed. If these are more than ``max_suppressed_fraction`` allows, that is raised.
-
-        Parameters
-        ----------
-        hierarchies : mapping of str to Hierarchy
-            Of every quasi-identifier, so that rows that are left out do not alter what is built from values.
-        n_rows : int
-            Rows of the table.
-        """
-        n_left_out = n_rows - len(earlier.kept)
-        limit = max(float(self.max_suppressed_fraction), math.ceil(_PARTS * n_left_out / n_rows) / _PARTS)
-        changed = {"hierarchies": dict(hierarchies), "max_suppressed_fraction": limit}
-        own = type(self)(**{**self.get_params(deep=False), **changed})
-        own.fixed_levels, own.earlier = dict(levels), earlier
+    def at_levels(self, levels: Mapping[str, int]) -> Self:
+        """Give the same recoder, which searches nothing: each column is taken at a given level, or at its highest."""
+        own = copy.copy(self)
+        own.fixed_levels = {**levels}
         return own
-
-    def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
-        """Recode a table, see :meth:`HierarchyRecoder.release`; at fixed levels without some of its rows."""
-        if self.earlier is None:
-            return super().release(table, progress=progress)
-        kept = self.earlier.kept
-        made = super().release(table.take(kept), progress=progress).of_some_rows(kept, table.n_rows)
-        utility = made.manifest.evidence["utility"]
-        share = in_three_digits(suppressed_fraction(made.manifest.suppressed_rows, table.n_rows))
-        utility = {**utility, "suppressed_fraction": share}
-        return made.with_manifest(evidence={**made.manifest.evidence, "utility": utility})
 
     def find_levels(
         self, problem: LatticeProblem, limit: TimeLimit, progress: Progress | None
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Search the levels of all rows, then those of rows that these suppress; fixed levels are taken as they are."""
-        self.limits_persons_ = False
-        if self.fixed_levels is not None:
-            found = look_at_levels(problem, tuple(self.fixed_levels.values()))
-            self.search_, self.loss_ = found, found.loss
-            return np.array([found.levels]), np.where(found.classes < 0, -1, 0)
         # Labels of built hierarchies name released values only. Where rows are left out they get narrower, and fewer
         # people of a population fit them than were counted: a promise about people leaves nobody out.
         most = 0.0 if problem.people is not None else float(self.max_suppressed_fraction)
         problem = replace(problem, max_suppressed_fraction=most, limits_persons=True)
+        has_persons = any(isinstance(own.guarantee, KAnonymity) for own in problem.conditions)
+        self.limits_persons_ = has_persons
+        if self.fixed_levels is not None:
+            self.search_ = found = look_at_levels(problem, tuple(self.fixed_levels.values()))
+            self.loss_ = found.loss
+            return np.array([found.levels]), np.where(found.classes < 0, -1, 0)
         if progress:
             progress(0, 1, f"searching {problem.n_nodes:,} level combinations")
         # Rows that are recoded once more get cells that overlap with others': whose they are could not be audited, and
         # who fits two classes is in the release with a probability that δ-presence does not define. With k-map a value
         # that two labels list is refused by the audit: such lists could say that a value means everybody.
-        has_persons = any(isinstance(own.guarantee, KAnonymity) for own in problem.conditions)
-        self.limits_persons_ = has_persons
         overlaps_harm = has_persons or self.delta_max is not None or self.k_map is not None
         compares = any(own.guarantee.compares_with_table for own in problem.conditions)
         regroups = self.regroup and not overlaps_harm and not compares

@@ -12,7 +12,7 @@ node that fails a monotone condition rules out all nodes below it, and one that 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -321,17 +321,22 @@ def search_lattice(
 
 
 def look_at_levels(problem: LatticeProblem, levels: Levels) -> LatticeResult:
-    """Take a node as it is, without a search: rows of classes that violate the goal are left out, however many.
+    """Take a node as it is, without a search; of columns that do not reach a level, the highest that they have.
 
     Raises
     ------
     PrivacyNotAchievableError
-        If no class satisfies the goal.
+        If more rows or persons would be suppressed than the problem allows.
     """
-    checker = NodeChecker(replace(problem, max_suppressed_fraction=(problem.n_rows - 0.5) / problem.n_rows))
+    checker = NodeChecker(problem)
+    levels = tuple(min(pair) for pair in zip(levels, problem.top, strict=True))
     found = checker.check(levels)
     if not found.satisfies:
-        raise _not_achievable(checker, is_finished=True)
+        text = f"the goal at these levels: {found.n_suppressed:,} of {problem.n_rows:,} rows would be suppressed"
+        text += f", at most {problem.max_suppressed:,} may be"
+        text += "" if found.spares_persons else ", and too many persons would lose rows"
+        hint = "allow more suppressed rows, or let the levels be searched"
+        raise PrivacyNotAchievableError(text, best_level=None, hint=hint)
     classes = _released_classes(checker, levels)
     return LatticeResult(levels, found.rank[0], found.n_suppressed, classes, 1, False, 0.0, 0.0)
 

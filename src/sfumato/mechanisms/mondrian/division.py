@@ -29,7 +29,6 @@ from sfumato.mechanisms.constraints import (
     check_all_rows,
     check_persons,
 )
-from sfumato.mechanisms.earlier_releases import EarlierReleases
 from sfumato.mechanisms.mondrian.parts import Cuts, Floats, Indices, Scales, SortedParts, Widths, stretches
 from sfumato.mechanisms.mondrian.person_cuts import cuts_allowed_by_persons
 from sfumato.mechanisms.mondrian.population_cuts import PeopleInParts
@@ -116,16 +115,6 @@ def allowed_cuts(parts: SortedParts, cuts: Cuts, is_allowed: Constraint, sensiti
     passes = np.zeros(len(cuts), dtype=np.bool_)
     for taken, left, right in _counts_of_sides(parts, cuts, sensitive, n_values):
         passes[taken] = is_allowed(left) & is_allowed(right)
-    return cuts.keep(passes)
-
-
-def _kept_together(parts: SortedParts, cuts: Cuts, earlier: EarlierReleases) -> Cuts:
-    """Keep the cuts that leave enough of everybody with whom earlier releases confuse a person."""
-    passes = np.zeros(len(cuts), dtype=np.bool_)
-    of_axis = np.searchsorted(cuts.axis, np.arange(len(parts.rows) + 1))
-    for axis in np.unique(cuts.axis).tolist():
-        taken = slice(of_axis[axis], of_axis[axis + 1])
-        passes[taken] = earlier.allowed(parts.rows[axis], parts.part_of_place)[cuts.index[taken]]
     return cuts.keep(passes)
 
 
@@ -233,7 +222,6 @@ def mondrian_partition(
     sensitive: NDArray[np.int32] | None = None,
     within: Ids | None = None,
     persons: Ids | None = None,
-    earlier: EarlierReleases | None = None,
     by_persons: Sequence[PersonLimit] = (),
     people: PeopleInParts | None = None,
     progress: Progress | None = None,
@@ -280,8 +268,6 @@ def mondrian_partition(
         The tree is then a forest: node i is the root of part i.
     persons : ndarray of int32 or None
         Person of each row, where some have several: a group then needs at least k different ones.
-    earlier : EarlierReleases or None
-        What earlier releases of the same people ask of every group.
     by_persons : sequence of PersonLimit
         What the sensitive values of a group's persons must satisfy. Parts may satisfy it where all rows do not.
     people : PeopleInParts or None
@@ -331,7 +317,7 @@ def mondrian_partition(
     share = penalty_weight / (n_counted * len(axes))
     if people is not None:
         people.check_all_rows(parts)
-    rule = _Rule(k, strict, split, scales, kept, criterion, share, limits, persons, earlier, by_persons, people)
+    rule = _Rule(k, strict, split, scales, kept, criterion, share, limits, persons, by_persons, people)
     counted = np.ones((n_rows, 1)) if weights is None else weights[:, None].astype(np.float64)
     grown = _Growing(counted if kept is None else kept, parts.n_parts)
     while parts.n_parts:
@@ -360,7 +346,6 @@ class _Rule:
     penalty_share: float
     limits: Sequence[Limit]
     persons: Ids | None = None
-    earlier: EarlierReleases | None = None
     by_persons: Sequence[PersonLimit] = ()
     people: PeopleInParts | None = None
 
@@ -397,7 +382,7 @@ class _Rule:
             cuts = cuts_allowed_by_persons(parts, cuts, limit)
         if self.people is not None:
             cuts = self.people.allowed(parts, cuts)
-        return cuts if self.earlier is None else _kept_together(parts, cuts, self.earlier)
+        return cuts
 
 
 class _Growing:

@@ -17,12 +17,10 @@ from sfumato.guarantees import (
     KAnonymity,
     LikenessVariant,
 )
-from sfumato.manifest import AnyTable
 from sfumato.mechanisms.axes import Axis
-from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, Release, combinations
+from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, combinations
 from sfumato.mechanisms.both_roles import BothRoles, GroupedValues, GroupsInParts, WithinGroups
 from sfumato.mechanisms.constraints import PersonLimit, constraint_on, constraint_on_counts, limits_by_persons
-from sfumato.mechanisms.earlier_releases import EarlierReleases
 from sfumato.mechanisms.mondrian.division import Limit, Partition, SplitRule, mondrian_partition
 from sfumato.mechanisms.mondrian.population_cuts import PeopleInParts
 from sfumato.mechanisms.population import POPULATION_PARAMETERS, PopulationPromises
@@ -180,19 +178,6 @@ class Mondrian(Recoder):
         self.delta_max = delta_max
         self.delta_min = delta_min
 
-    def with_earlier(self, earlier: EarlierReleases) -> Mondrian:
-        """Give the same mechanism, whose release holds together with earlier ones of the same people.
-
-        It leaves out the rows that cannot be released so, which the manifest counts as suppressed. Of several choices
-        of rows it takes the one that loses least, where a row that is left out loses everything.
-        """
-        if self.population is not None:
-            problem = "got one, and the release is to hold together with earlier ones"
-            raise InvalidParameterError("the population table", problem, allowed="left out")
-        own = Mondrian(**self.get_params(deep=False))
-        own.earlier = earlier
-        return own
-
     def parameters(self) -> dict[str, Any]:
         """Parameters for the manifest; newer ones only where they count, so that releases without them stay equal."""
         given = super().parameters()
@@ -209,31 +194,6 @@ class Mondrian(Recoder):
         about_people = PopulationPromises.of(self)
         in_rows = [] if about_people.allows_single_rows(self.k) else [KAnonymity(int(self.k), names)]
         return [*in_rows, *crowds, *about_people.guarantees(table), *by_persons]
-
-    def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
-        """Recode the quasi-identifiers of a table; where earlier releases ask for it, without some of its rows.
-
-        Raises
-        ------
-        PrivacyNotAchievableError
-            If the table has fewer than k rows, or no grouping satisfies what is asked.
-        """
-        if self.earlier is None or not isinstance(table, Table):
-            return super().release(table, progress=progress)
-        best, least = None, np.inf
-        for choice in self.earlier.choices():
-            n_left_out = table.n_rows - len(choice.kept)
-            if best is not None and n_left_out / table.n_rows >= least:
-                continue  # rows that are left out alone lose as much
-            own = self.with_earlier(choice)
-            made = super(Mondrian, own).release(table.take(choice.kept), progress=progress)
-            penalty = made.manifest.evidence["utility"]["global_certainty_penalty"]
-            loss = (penalty * len(choice.kept) + n_left_out) / table.n_rows
-            if best is None or loss < least:
-                best, least = made.of_some_rows(choice.kept, table.n_rows), loss
-        if best is None:
-            raise AssertionError
-        return best
 
     def recode(self, table: Table, *, progress: Progress | None = None) -> Recoding:
         """Divide the rows and cover each group."""
@@ -344,7 +304,6 @@ class Mondrian(Recoder):
             is_allowed=[constraint for constraint, _ in limits] or None,
             sensitive=np.array([codes for _, codes in limits]) if limits else None,
             persons=persons,
-            earlier=None if self.earlier is None else self.earlier.of_kept(),
             by_persons=by_persons,
             people=PeopleInParts.of(table, names, about_people) if about_people.asked else None,
             progress=progress,
