@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -394,9 +395,9 @@ class DenseCounts:
 
     def tails(self) -> tuple[Numbers, Numbers, Numbers]:
         """Of each group with its counts descending: the largest, the sums of each and all after it, and of all."""
-        ascending = np.sort(self.count, axis=-1)
+        ascending: NDArray[Any] = np.sort(self.count, axis=-1)
         tails = np.cumsum(ascending, axis=-1)[..., ::-1]
-        return tuple(map(np.asarray, (ascending[..., -1:], tails, tails[..., :1])))  # type: ignore[return-value]
+        return ascending[..., -1:], tails, tails[..., :1]
 
     def ordered_distances(self) -> Levels:
         """Area between the cumulative distributions of group and table, over the values of the table, as a share."""
