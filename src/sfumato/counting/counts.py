@@ -275,12 +275,10 @@ class Counts:
         totals = np.bincount(value, compared / np.maximum(of_unit, 1)[unit], n_values)
         return Counts(classes, values, weights, np.bincount(classes, weights, self.n_classes), totals)
 
-    def dense(self) -> Numbers:
-        """Write the counts as an array of shape (classes, values)."""
-        found = np.bincount(
-            self.class_index * self.n_values + self.value_code, self.count, self.n_classes * self.n_values
-        )
-        return np.asarray(found.reshape(self.n_classes, self.n_values))
+    def dense(self, n_values: int) -> Numbers:
+        """Write the counts as an array of shape (classes, values), of so many values."""
+        keys = self.class_index * n_values + self.value_code
+        return np.asarray(np.bincount(keys, self.count, self.n_classes * n_values).reshape(-1, n_values))
 
     def sums(self, of_entries: Numbers) -> Levels:
         """Sum over the values of each class."""

@@ -18,7 +18,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -35,7 +35,6 @@ from sfumato.table.persons import person_codes
 
 Flags = NDArray[np.bool_]
 Ids = NDArray[np.int32]
-Totals = Callable[[Ids], Numbers]
 
 
 class Constraint(Protocol):
@@ -151,32 +150,12 @@ def asks_for_two_values(constraint: Constraint) -> bool:
     return isinstance(constraint, Promised) and follows_from_two_persons(constraint.guarantee)
 
 
-def check_all_rows(constraint: Constraint, counts: Numbers) -> None:
-    """Refuse a constraint that not even all rows together satisfy.
-
-    Raises
-    ------
-    PrivacyNotAchievableError
-        With the level that they have.
-    """
-    if not constraint(counts[np.newaxis]).all():
-        level = float(constraint.levels(counts[np.newaxis])[0])
-        raise PrivacyNotAchievableError(f"{constraint.describe()} of the sensitive column", best_level=level)
-
-
-def constraint_on(
-    table: Table,
-    guarantees: Sequence[SensitiveGuarantee],
-    totals: Totals = np.bincount,
-) -> tuple[Constraint, Ids] | None:
-    """Constraint under which a division of a table keeps promises about one sensitive column, and its codes by row.
+def _limit_on(table: Table, guarantees: Sequence[SensitiveGuarantee], persons: Ids | None) -> Limit:
+    """Limit under which a division of a table keeps promises about one sensitive column.
 
     l-diversity and (α,k)-anonymity count values, however they are spelled. What compares with the whole table is kept
-    by the values and by their spellings, each by itself, as the audit measures it. ``None`` where nothing is promised.
-    ``totals`` counts, or weighs, the values of the whole table from the codes of its rows.
+    by the values and by their spellings, each by itself, as the audit measures it.
     """
-    if not guarantees:
-        return None
     (name,) = {guarantee.sensitive for guarantee in guarantees}
     column = table[name]
     numbers = value_numbers(column.values, table.schema[name])
@@ -187,11 +166,11 @@ def constraint_on(
     value_of[numbers.spelled] = numbers.merged
     found: list[Constraint] = []
     for guarantee in guarantees:
-        own = Promised(guarantee, totals(merged))
+        own = Promised(guarantee, _totals(merged, persons))
         found.append(Joined(own, value_of) if by_spelling else own)
         if by_spelling and guarantee.compares_with_table:
-            found.append(Promised(guarantee, totals(codes)))
-    return (found[0] if len(found) == 1 else AllOf(tuple(found))), codes
+            found.append(Promised(guarantee, _totals(codes, persons)))
+    return Limit(found[0] if len(found) == 1 else AllOf(tuple(found)), codes, persons)
 
 
 def constraint_on_counts(guarantees: Sequence[SensitiveGuarantee]) -> Constraint:
@@ -201,88 +180,89 @@ def constraint_on_counts(guarantees: Sequence[SensitiveGuarantee]) -> Constraint
 
 
 @dataclass(frozen=True, eq=False)
-class PersonLimit:
-    """What the values of a sensitive column must satisfy in every group, by persons.
+class Limit:
+    """What the values of a sensitive column must satisfy in every group of rows.
 
     Parameters
     ----------
-    persons : ndarray of int32
-        Person of each row.
+    constraint : Constraint
+        On counts of the values in a group, or on their weights where persons are counted.
     codes : ndarray of int32
         Value of each row.
-    matched : LDiversity or None
-        Distinct diversity: different values of as many different persons.
-    on_weights : Constraint or None
-        Condition on the weights of values.
+    persons : ndarray of int32 or None
+        Person of each row, where persons are counted.
     """
 
-    persons: Ids
+    constraint: Constraint
     codes: Ids
-    matched: LDiversity | None = None
-    on_weights: Constraint | None = None
+    persons: Ids | None = None
 
     @property
     def n_values(self) -> int:
         """Number of values."""
         return int(self.codes.max(initial=-1)) + 1
 
-    def check_all_rows(self) -> None:
-        """Refuse a limit that not even all rows together keep.
+    @property
+    def matched(self) -> LDiversity | None:
+        """Distinct diversity by persons: values are matched with persons, which weights do not show."""
+        if self.persons is None or not isinstance(self.constraint, Promised):
+            return None
+        asked = self.constraint.guarantee
+        return asked if isinstance(asked, LDiversity) and asked.variant == "distinct" else None
+
+    def check_all_rows(self, weights: NDArray[np.int64] | None = None) -> None:
+        """Refuse a limit that not even all rows, each of which may stand for several, keep together.
 
         Raises
         ------
         PrivacyNotAchievableError
             With the level that they have.
         """
-        one_part = np.zeros(len(self.codes), dtype=np.int64)
-        if self.are_kept_by(one_part, np.arange(len(one_part))).all():
-            return
-        counts = Counts.of_rows(one_part, self.codes, self.persons)
-        if self.on_weights is not None:
-            level, what = float(self.on_weights.levels(counts.weights.dense())[0]), self.on_weights.describe()
-        elif self.matched is not None:
-            level, what = float(self.matched.levels(counts)[0]), self.matched.in_short()
-        raise PrivacyNotAchievableError(f"{what} of the sensitive column by persons", best_level=level)
+        counts: Numbers = np.bincount(self.codes, weights).astype(np.int64)[np.newaxis]
+        by_persons = "" if self.persons is None else " by persons"
+        if self.persons is not None:
+            of_rows = Counts.of_rows(np.zeros(len(self.codes), dtype=np.int64), self.codes, self.persons)
+            counts = of_rows.weights.dense(self.n_values)
+            if self.matched is not None and not self.matched.are_kept_by(of_rows).all():
+                level = float(self.matched.levels(of_rows)[0])
+                what = f"{self.matched.in_short()} of the sensitive column{by_persons}"
+                raise PrivacyNotAchievableError(what, best_level=level)
+        if self.matched is None and not self.constraint(counts).all():
+            what = f"{self.constraint.describe()} of the sensitive column{by_persons}"
+            raise PrivacyNotAchievableError(what, best_level=float(self.constraint.levels(counts)[0]))
 
     def are_kept_by(self, part_of_row: NDArray[np.integer], rows: NDArray[np.intp]) -> Flags:
         """Whether parts of some rows, numbered from 0 without gaps, keep the limit."""
+        if self.persons is None:
+            n_parts, n_values = int(part_of_row.max(initial=-1)) + 1, self.n_values
+            keys = part_of_row.astype(np.int64) * n_values + self.codes[rows]
+            return self.constraint(np.bincount(keys, minlength=n_parts * n_values).reshape(n_parts, n_values))
         counts = Counts.of_rows(part_of_row, self.codes[rows], self.persons[rows])
-        are_kept = np.ones(counts.n_classes, dtype=np.bool_)
         if self.matched is not None:
-            are_kept &= self.matched.are_kept_by(counts)
-        if self.on_weights is not None:
-            are_kept &= self.on_weights(counts.weights.dense())
-        return are_kept
+            return self.matched.are_kept_by(counts)
+        return self.constraint(counts.weights.dense(self.n_values))
 
 
-def limits_by_persons(
-    table: Table, guarantees: Sequence[SensitiveGuarantee]
-) -> tuple[tuple[Constraint, Ids] | None, list[PersonLimit]]:
+def limits_of(table: Table, guarantees: Sequence[SensitiveGuarantee]) -> list[Limit]:
     """Limits under which a division into groups of at least two persons keeps promises about one sensitive column.
 
-    Gives that on counts of rows, as :func:`constraint_on` does, and those by
-    persons. Where each person has one row, all are of the first kind.
+    Where each person has one row there is at most one, of rows; else what is promised counts persons, and what follows
+    of groups of two persons is asked of rows.
     """
     persons = person_codes(table)
     if persons is None:
-        return constraint_on(table, guarantees), []
-    by_rows, weighed = [], []
-    limits = []
-    for one in guarantees:
-        if follows_from_two_persons(one):
-            by_rows.append(one)
-        elif not isinstance(one, LDiversity) or one.variant != "distinct":
-            weighed.append(one)
-        elif (limit := constraint_on(table, [one])) is not None:
-            limits.append(PersonLimit(persons, limit[1], matched=one))
-    limit = constraint_on(table, weighed, lambda codes: _weights_of_table(codes, persons))
-    if limit is not None:
-        limits.append(PersonLimit(persons, limit[1], on_weights=limit[0]))
-    return constraint_on(table, by_rows), limits
+        return [_limit_on(table, guarantees, None)] if guarantees else []
+    of_rows = [one for one in guarantees if follows_from_two_persons(one)]
+    others = [one for one in guarantees if not follows_from_two_persons(one)]
+    matched = [one for one in others if isinstance(one, LDiversity) and one.variant == "distinct"]
+    weighed = [one for one in others if one not in matched]
+    found = [_limit_on(table, of_rows, None)] if of_rows else []
+    found += [_limit_on(table, [one], persons) for one in matched]
+    return [*found, _limit_on(table, weighed, persons)] if weighed else found
 
 
-def _weights_of_table(codes: Ids, persons: Ids) -> Numbers:
-    """Weight of each value in all rows."""
+def _totals(codes: Ids, persons: Ids | None) -> Numbers:
+    """Count, or weigh by persons, each value in all rows."""
     return Counts.of_rows(np.zeros(len(codes), dtype=np.int64), codes, persons).weights.value_totals
 
 

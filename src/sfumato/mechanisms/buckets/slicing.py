@@ -32,7 +32,7 @@ from sfumato.mechanisms.buckets.buckets import (
     free_name,
     sensitive_codes,
 )
-from sfumato.mechanisms.constraints import Flags
+from sfumato.mechanisms.constraints import Flags, Limit
 from sfumato.mechanisms.mondrian.division import mondrian_partition
 from sfumato.mechanisms.recoder import check_group_size
 from sfumato.progress import Progress
@@ -339,8 +339,7 @@ class Slicer(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstre
         partition = mondrian_partition(
             axes_of(table, table.schema.names(Role.QUASI_IDENTIFIER)),
             int(self.k),
-            is_allowed=limit,
-            sensitive=labels,
+            limits=[Limit(limit, labels)],
             progress=progress,
         )
         place = {column: i for i, group in enumerate(slices) for column in group}

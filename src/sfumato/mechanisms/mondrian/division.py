@@ -22,15 +22,9 @@ from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.learning.c45.criteria import Criterion
 from sfumato.learning.c45.tree import LEAF, Ids, Numbers, Tree, TreeColumn, route
 from sfumato.mechanisms.axes import Axis
-from sfumato.mechanisms.constraints import (
-    Constraint,
-    PersonLimit,
-    asks_for_two_values,
-    check_all_rows,
-    check_persons,
-)
+from sfumato.mechanisms.constraints import Limit, check_persons
+from sfumato.mechanisms.mondrian.allowed_cuts import allowed_cuts
 from sfumato.mechanisms.mondrian.parts import Cuts, Floats, Indices, Scales, SortedParts, Widths, stretches
-from sfumato.mechanisms.mondrian.person_cuts import cuts_allowed_by_persons
 from sfumato.mechanisms.mondrian.population_cuts import PeopleInParts
 from sfumato.progress import Progress
 
@@ -107,17 +101,6 @@ def by_gain(
     return _best_of_parts(parts, cuts.keep(best), gains[best])
 
 
-def allowed_cuts(parts: SortedParts, cuts: Cuts, is_allowed: Constraint, sensitive: NDArray[np.int32]) -> Cuts:
-    """Keep the cuts both of whose sides satisfy a constraint on their counts of the values of a sensitive column."""
-    if asks_for_two_values(is_allowed):
-        return cuts.keep(np.logical_and(*parts.two_values_on_sides(cuts, sensitive)))
-    n_values = int(sensitive.max(initial=-1)) + 1
-    passes = np.zeros(len(cuts), dtype=np.bool_)
-    for taken, left, right in _counts_of_sides(parts, cuts, sensitive, n_values):
-        passes[taken] = is_allowed(left) & is_allowed(right)
-    return cuts.keep(passes)
-
-
 def _best_of_groups(cuts: Cuts, score: NDArray[np.float64] | Indices) -> Indices:
     """First cut with the highest score of each part on each axis."""
     first = cuts.first_of_group()
@@ -148,19 +131,6 @@ def _sums_of_sides(parts: SortedParts, cuts: Cuts, statistics: Floats) -> Iterat
         yield at.taken, sums[at.here] - sums[at.first], sums[at.last] - sums[at.here]
 
 
-def _counts_of_sides(
-    parts: SortedParts, cuts: Cuts, sensitive: NDArray[np.int32], n_values: int
-) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int64]]]:
-    for at in stretches(parts, cuts, n_values):
-        weights = None if parts.weights is None else parts.weights[at.rows]
-        counts = np.bincount(at.block_of_row * n_values + sensitive[at.rows], weights, len(at.blocks) * n_values)
-        sums = np.zeros((len(at.blocks) + 1, n_values), dtype=np.int64)
-        np.cumsum(counts.astype(np.int64, copy=False).reshape(-1, n_values), axis=0, out=sums[1:])
-        yield at.taken, sums[at.here] - sums[at.first], sums[at.last] - sums[at.here]
-
-
-Limit = tuple[Constraint, NDArray[np.int32]]
-"""What is asked of a sensitive column's counts in every group, and the column's codes."""
 SplitRule = Literal["penalty", "median", "gain", "score"]
 
 
@@ -218,18 +188,16 @@ def mondrian_partition(
     criterion: Criterion | None = None,
     order_by: Numbers | None = None,
     penalty_weight: float = 0.0,
-    is_allowed: Constraint | Sequence[Constraint] | None = None,
-    sensitive: NDArray[np.int32] | None = None,
+    limits: Sequence[Limit] = (),
     within: Ids | None = None,
     persons: Ids | None = None,
-    by_persons: Sequence[PersonLimit] = (),
     people: PeopleInParts | None = None,
     progress: Progress | None = None,
 ) -> Partition:
     r"""Divide rows into groups of at least k by cuts along the axes, as deep as the groups allow.
 
     Greedy multidimensional partitioning of [LDR06]_ and [LDR08]_. A cut is allowed when both sides have at least k
-    rows (and satisfy ``is_allowed``); a group is a part without an allowed cut.
+    rows (and keep the ``limits``); a group is a part without an allowed cut.
 
     Parameters
     ----------
@@ -259,17 +227,14 @@ def mondrian_partition(
         separates low from high; otherwise in that of their frequency.
     penalty_weight : float
         For ``split="score"``, at least 0.
-    is_allowed : Constraint or sequence of Constraint or None
-        What the counts of sensitive values in a group must satisfy; of several sensitive columns one for each.
-    sensitive : ndarray of int32, shape (n_rows,) or (n_columns, n_rows)
-        Sensitive value of each row as a code from 0.
+    limits : sequence of Limit
+        What the sensitive values of a group must satisfy, by rows or by persons. By persons parts may satisfy it where
+        all rows do not.
     within : ndarray of int32 or None
         Part that each row is in to begin with, numbered from 0 without gaps, each of at least k rows or left as it is.
         The tree is then a forest: node i is the root of part i.
     persons : ndarray of int32 or None
         Person of each row, where some have several: a group then needs at least k different ones.
-    by_persons : sequence of PersonLimit
-        What the sensitive values of a group's persons must satisfy. Parts may satisfy it where all rows do not.
     people : PeopleInParts or None
         A population, of whose people every group must fit enough; with ``strict`` and single rows only.
     progress : callable or None
@@ -284,7 +249,7 @@ def mondrian_partition(
     Raises
     ------
     PrivacyNotAchievableError
-        There are fewer than k rows, or all rows together do not satisfy ``is_allowed``.
+        There are fewer than k rows, or all rows together do not keep the ``limits``.
 
     Notes
     -----
@@ -307,9 +272,11 @@ def mondrian_partition(
         raise InvalidParameterError("axes", "entries stand for several rows", allowed="single rows, if not strict")
     if people is not None and (weights is not None or not strict or within is not None):
         raise InvalidParameterError("people", "got some", allowed="given with strict cuts of one part of single rows")
-    limits = _limits(is_allowed, sensitive)
     n_counted = n_rows if weights is None else int(weights.sum())
-    _check_whole(n_counted, k, limits, weights)
+    if n_counted < k:
+        raise PrivacyNotAchievableError(f"groups of at least {k:,} of {n_counted:,} rows", best_level=n_counted)
+    for limit in (limit for limit in limits if limit.persons is None):
+        limit.check_all_rows(weights)
     check_persons(persons, k)
     scales = Scales.of(axes, order_by)
     parts = SortedParts.of(scales.values(axes), within, weights)
@@ -317,7 +284,7 @@ def mondrian_partition(
     share = penalty_weight / (n_counted * len(axes))
     if people is not None:
         people.check_all_rows(parts)
-    rule = _Rule(k, strict, split, scales, kept, criterion, share, limits, persons, by_persons, people)
+    rule = _Rule(k, strict, split, scales, kept, criterion, share, limits, persons, people)
     counted = np.ones((n_rows, 1)) if weights is None else weights[:, None].astype(np.float64)
     grown = _Growing(counted if kept is None else kept, parts.n_parts)
     while parts.n_parts:
@@ -330,7 +297,7 @@ def mondrian_partition(
             progress(n_rows - parts.rows.shape[1], n_rows, "dividing rows")
     found = grown.partition(scales)
     if within is None and found.n_groups == 1:  # every other group is the side of an allowed cut
-        for limit in by_persons:
+        for limit in (limit for limit in limits if limit.persons is not None):
             limit.check_all_rows()
     return found
 
@@ -346,7 +313,6 @@ class _Rule:
     penalty_share: float
     limits: Sequence[Limit]
     persons: Ids | None = None
-    by_persons: Sequence[PersonLimit] = ()
     people: PeopleInParts | None = None
 
     def choose(self, parts: SortedParts) -> Choice:
@@ -376,10 +342,8 @@ class _Rule:
         if self.persons is not None:
             left, right = parts.persons_of_sides(cuts, self.persons)
             cuts = cuts.keep((left >= self.k) & (right >= self.k))
-        for is_allowed, sensitive in self.limits:
-            cuts = allowed_cuts(parts, cuts, is_allowed, sensitive)
-        for limit in self.by_persons:
-            cuts = cuts_allowed_by_persons(parts, cuts, limit)
+        for limit in self.limits:
+            cuts = allowed_cuts(parts, cuts, limit)
         if self.people is not None:
             cuts = self.people.allowed(parts, cuts)
         return cuts
@@ -450,20 +414,3 @@ def _checked_rows(
             "statistics", "got none", allowed="given, with a criterion, to split by gain or score"
         )
     return len(axes[0].codes)
-
-
-def _limits(is_allowed: Constraint | Sequence[Constraint] | None, sensitive: NDArray[np.int32] | None) -> list[Limit]:
-    """Put each constraint beside the codes of its column."""
-    if (is_allowed is None) != (sensitive is None):
-        raise InvalidParameterError("sensitive", "got one without the other", allowed="given together with is_allowed")
-    if is_allowed is None or sensitive is None:
-        return []
-    constraints = [is_allowed] if callable(is_allowed) else is_allowed
-    return list(zip(constraints, np.atleast_2d(sensitive), strict=True))
-
-
-def _check_whole(n_rows: int, k: int, limits: Sequence[Limit], weights: NDArray[np.int64] | None) -> None:
-    if n_rows < k:
-        raise PrivacyNotAchievableError(f"groups of at least {k:,} of {n_rows:,} rows", best_level=n_rows)
-    for is_allowed, sensitive in limits:
-        check_all_rows(is_allowed, np.bincount(sensitive, weights).astype(np.int64))

@@ -20,8 +20,8 @@ from sfumato.guarantees import (
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, combinations
 from sfumato.mechanisms.both_roles import BothRoles, GroupedValues, GroupsInParts, WithinGroups
-from sfumato.mechanisms.constraints import PersonLimit, constraint_on, constraint_on_counts, limits_by_persons
-from sfumato.mechanisms.mondrian.division import Limit, Partition, SplitRule, mondrian_partition
+from sfumato.mechanisms.constraints import Limit, constraint_on_counts, limits_of
+from sfumato.mechanisms.mondrian.division import Partition, SplitRule, mondrian_partition
 from sfumato.mechanisms.mondrian.population_cuts import PeopleInParts
 from sfumato.mechanisms.population import POPULATION_PARAMETERS, PopulationPromises
 from sfumato.mechanisms.promises import (
@@ -205,18 +205,16 @@ class Mondrian(Recoder):
         both = self._both_roles(table, axes, promised)
         self._check_population(table, both)
         if both is None:
-            found = [limits_by_persons(table, own) for own in promised]
-            limits = [rows for rows, _ in found if rows is not None]
-            by_persons = [one for _, own in found for one in own]
-            if not self.strict and any(limit.on_weights is not None for limit in by_persons):
+            limits = [limit for own in promised for limit in limits_of(table, own)]
+            if not self.strict and any(limit.persons is not None and limit.matched is None for limit in limits):
                 problem = "got false with more than distinct l, and some persons have several rows"
                 allowed = "true, or l distinct, and t, beta, delta and alpha left out"
                 raise InvalidParameterError("strict", problem, allowed=allowed)
-            partition = self._divided(table, axes, limits, persons, by_persons, progress)
+            partition = self._divided(table, axes, limits, persons, progress)
             return Recoding(axes, Cover.of_groups(partition.of_row), partition.groups_of)
         others = tuple(axis for axis in axes if axis.name != both.axis.name)
         limits = self._limits_with(both, table, promised)
-        partition = self._divided(table, others, limits, persons, (), progress)
+        partition = self._divided(table, others, limits, persons, progress)
         groups = both.divided(partition.of_row, int(self.k))
         own, together = groups.covers(partition.of_row)
         names = tuple(axis.name for axis in others)
@@ -230,16 +228,16 @@ class Mondrian(Recoder):
         limits: list[Limit] = []
         for own in promised:
             if own[0].sensitive == both.axis.name:
-                limits.append((GroupedValues(int(self.k), constraint_on_counts(own)), both.places))
-            elif (limit := constraint_on(table, own)) is not None:
-                constraint, codes = limit
-                n_codes = int(codes.max(initial=0)) + 1
+                limits.append(Limit(GroupedValues(int(self.k), constraint_on_counts(own)), both.places))
+                continue
+            for limit in limits_of(table, own):
+                n_codes = max(limit.n_values, 1)
                 if both.n_places * n_codes > _MOST_PAIRS:
                     problem = f"has too many values to be protected together with those of '{both.axis.name}'"
                     hint = "round or group its values first, or ask for k alone"
                     raise SchemaError(problem, column=own[0].sensitive, hint=hint, remedy=("no_l",))
-                within = WithinGroups(int(self.k), both.n_places, n_codes, constraint)
-                limits.append((within, both.places * np.int32(n_codes) + codes))
+                within = WithinGroups(int(self.k), both.n_places, n_codes, limit.constraint)
+                limits.append(Limit(within, both.places * np.int32(n_codes) + limit.codes))
         return limits
 
     def _both_roles(
@@ -281,7 +279,6 @@ class Mondrian(Recoder):
         axes: Sequence[Axis],
         limits: Sequence[Limit],
         persons: NDArray[np.int32] | None,
-        by_persons: Sequence[PersonLimit],
         progress: Progress | None,
     ) -> Partition:
         about_people, names = PopulationPromises.of(self), [axis.name for axis in axes]
@@ -301,10 +298,8 @@ class Mondrian(Recoder):
             criterion=criterion,
             order_by=along,
             penalty_weight=float(self.penalty_weight),
-            is_allowed=[constraint for constraint, _ in limits] or None,
-            sensitive=np.array([codes for _, codes in limits]) if limits else None,
+            limits=limits,
             persons=persons,
-            by_persons=by_persons,
             people=PeopleInParts.of(table, names, about_people) if about_people.asked else None,
             progress=progress,
         )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.learning.c45.tree import LEAF, Ids, Tree, TreeColumn, route
 from sfumato.mechanisms.axes import Axis
-from sfumato.mechanisms.constraints import Constraint, PersonLimit
+from sfumato.mechanisms.constraints import Limit
 from sfumato.mechanisms.mondrian.division import Partition, mondrian_partition
 from sfumato.mechanisms.score_guide import PENALTY_WEIGHT, ScoreGuide
 from sfumato.progress import Progress
@@ -61,7 +61,7 @@ def _intervals(tree: Tree, n_here: Indices) -> tuple[Indices, Indices]:
 
 
 def nodes_allowed_by_persons(
-    tree: Tree, leaf_of_row: Ids, k: int, persons: Ids, limits: Sequence[PersonLimit]
+    tree: Tree, leaf_of_row: Ids, k: int, persons: Ids, limits: Sequence[Limit]
 ) -> NDArray[np.bool_]:
     """Whether the rows of each node are those of at least k persons and keep what is asked by persons.
 
@@ -122,9 +122,8 @@ def refine(
     k: int,
     *,
     guide: ScoreGuide | None = None,
-    constraint: tuple[Constraint, Ids] | None = None,
+    limits: Sequence[Limit] = (),
     persons: Ids | None = None,
-    by_persons: Sequence[PersonLimit] = (),
     progress: Progress | None = None,
 ) -> RefinedTree:
     """Divide the rows of every leaf into parts of at least k by the cuts that lower the certainty penalty most.
@@ -137,13 +136,12 @@ def refine(
     guide : ScoreGuide or None
         Scores of the rows: cuts then lower their variance, and the penalty besides; see
         :func:`sfumato.mechanisms.mondrian.division.mondrian_partition`.
-    constraint : (Constraint, ndarray of int32) or None
-        What the sensitive values of parts must satisfy, and the value of each row.
-    persons, by_persons
-        Person of each row, where some have several, and what the sensitive values of persons must satisfy.
+    limits : sequence of Limit
+        What the sensitive values of parts must satisfy.
+    persons : ndarray of int32 or None
+        Person of each row, where some have several.
     """
     leaves, within = np.unique(leaf_of_row, return_inverse=True)
-    is_allowed, sensitive = constraint or (None, None)
     partition = mondrian_partition(
         axes,
         k,
@@ -152,11 +150,9 @@ def refine(
         criterion=None if guide is None else guide.criterion,
         order_by=None if guide is None else guide.along,
         penalty_weight=PENALTY_WEIGHT,
-        is_allowed=is_allowed,
-        sensitive=sensitive,
+        limits=limits,
         within=within.astype(np.int32),
         persons=persons,
-        by_persons=by_persons,
         progress=progress,
     )
     grafted, node_of = _graft(tree, partition.tree, leaves, len(axes))

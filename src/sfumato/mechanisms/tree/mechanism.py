@@ -29,14 +29,7 @@ from sfumato.learning.c45.tree import LEAF, MISSING, Ids, Tree, TreeColumn, rout
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.axes import Axis, axes_of
 from sfumato.mechanisms.base import Compared, MechanismInfo, Needs, ParameterSpec, Release, combinations
-from sfumato.mechanisms.constraints import (
-    Constraint,
-    PersonLimit,
-    check_all_rows,
-    check_persons,
-    constraint_on,
-    limits_by_persons,
-)
+from sfumato.mechanisms.constraints import Limit, check_persons, limits_of
 from sfumato.mechanisms.promises import (
     SHARE_PARAMETERS,
     SensitiveGuarantee,
@@ -588,8 +581,9 @@ class ErrorRiskTree(Recoder):
         tree = self._grown(axes, criterion, statistics, progress)
         columns = [axis.as_tree_column() for axis in axes]
         leaf_of_cell = route(tree, columns)
-        constraint = _constraint_on_cells(table, promised, cell_of_row)
-        is_allowed = None if constraint is None else _allowed_nodes(tree, leaf_of_cell, cells.row_counts, *constraint)
+        limits = [_on_cells(limit, cell_of_row) for limit in limits_of(table, promised)]
+        allowed = [_allowed_nodes(tree, leaf_of_cell, cells.row_counts, limit) for limit in limits]
+        is_allowed = np.logical_and.reduce(allowed) if allowed else None
         pruned, self.disclosure_ = self._pruned(tree, columns, criterion, is_allowed)
         groups = pruned.group_of_leaf
         self.tree_, self.group_of_leaf_ = tree, groups
@@ -598,7 +592,7 @@ class ErrorRiskTree(Recoder):
             scored = None if guide is None else guide.of_rows(cell_of_row, cells.row_counts)
             return self._covered(grouped, own, None, progress, guide=scored)
         grouped = _Grouped(tree, groups, leaf_of_cell)
-        return self._covered(grouped, axes, cell_of_row, progress, guide=guide, constraint=constraint)
+        return self._covered(grouped, axes, cell_of_row, progress, guide=guide, limits=limits)
 
     def _recoded_by_persons(
         self,
@@ -611,7 +605,7 @@ class ErrorRiskTree(Recoder):
         """Grow, prune and cover row by row, where persons have several: groups are those of at least k persons."""
         k = int(self.k)
         check_persons(persons, k)
-        by_rows, limits = limits_by_persons(table, promised)
+        limits = limits_of(table, promised)
         for limit in limits:
             limit.check_all_rows()
         axes = self._axes(table)
@@ -622,15 +616,10 @@ class ErrorRiskTree(Recoder):
         columns = [axis.as_tree_column() for axis in axes]
         leaf_of_row = route(tree, columns)
         is_allowed = nodes_allowed_by_persons(tree, leaf_of_row, k, persons, limits)
-        if by_rows is not None:
-            check_all_rows(by_rows[0], np.bincount(by_rows[1]))
-            is_allowed &= _allowed_nodes(tree, leaf_of_row, np.ones(table.n_rows, dtype=np.int64), *by_rows)
         pruned, self.disclosure_ = self._pruned(tree, columns, criterion, is_allowed)
         self.tree_, self.group_of_leaf_ = tree, pruned.group_of_leaf
         grouped = _Grouped(tree, pruned.group_of_leaf, leaf_of_row)
-        return self._covered(
-            grouped, axes, None, progress, guide=guide, constraint=by_rows, persons=persons, by_persons=limits
-        )
+        return self._covered(grouped, axes, None, progress, guide=guide, limits=limits, persons=persons)
 
     def counted_columns(self, schema: Schema) -> tuple[str, ...]:
         """Columns whose combinations decide the groups: what :meth:`release_cells` needs counted together.
@@ -732,9 +721,8 @@ class ErrorRiskTree(Recoder):
         progress: Progress | None,
         *,
         guide: ScoreGuide | None = None,
-        constraint: tuple[Constraint, Ids] | None = None,
+        limits: Sequence[Limit] = (),
         persons: Ids | None = None,
-        by_persons: Sequence[PersonLimit] = (),
     ) -> Recoding:
         is_tiered, k = self.generalization == "tiered", int(self.k)
         find: Callable[[Sequence[Axis]], NodeIds] = grouped.leaves_of
@@ -746,9 +734,8 @@ class ErrorRiskTree(Recoder):
                 axes,
                 k,
                 guide=guide,
-                constraint=constraint,
+                limits=limits,
                 persons=persons,
-                by_persons=by_persons,
                 progress=progress,
             )
             grouped, find = grouped.refined(refined, leaves_are_groups=not is_tiered), refined.leaves_of
@@ -788,28 +775,19 @@ class ErrorRiskTree(Recoder):
         self._promised.check()
 
 
-def _constraint_on_cells(
-    table: Table, promised: Sequence[SensitiveGuarantee], cell_of_row: NDArray[np.intp]
-) -> tuple[Constraint, Ids] | None:
-    """Constraint that promises make, and the sensitive value of each distinct row."""
-    found = constraint_on(table, promised)
-    if found is None:
-        return None
-    constraint, of_row = found
-    check_all_rows(constraint, np.bincount(of_row))
+def _on_cells(limit: Limit, cell_of_row: NDArray[np.intp]) -> Limit:
+    """Limit on distinct rows, which all rows together must keep."""
+    limit.check_all_rows()
     of_cell = np.zeros(int(cell_of_row.max()) + 1, dtype=np.int32)
-    of_cell[cell_of_row] = of_row
-    return constraint, of_cell
+    of_cell[cell_of_row] = limit.codes
+    return replace(limit, codes=of_cell)
 
 
-def _allowed_nodes(
-    tree: Tree, leaf_of_cell: Ids, row_counts: NDArray[np.int64], constraint: Constraint, of_cell: Ids
-) -> NDArray[np.bool_]:
-    """Whether the sensitive values of the rows in each node satisfy a constraint."""
-    n_values = int(of_cell.max()) + 1
-    key = leaf_of_cell.astype(np.int64) * n_values + of_cell
-    counts = np.bincount(key, row_counts, tree.n_nodes * n_values).astype(np.float64)
-    return constraint(_summed_up(tree, counts.reshape(-1, n_values)).astype(np.int64))
+def _allowed_nodes(tree: Tree, leaf_of_cell: Ids, row_counts: NDArray[np.int64], limit: Limit) -> NDArray[np.bool_]:
+    """Whether the sensitive values of the rows in each node keep a limit."""
+    key = leaf_of_cell.astype(np.int64) * limit.n_values + limit.codes
+    counts = np.bincount(key, row_counts, tree.n_nodes * limit.n_values).astype(np.float64)
+    return limit.constraint(_summed_up(tree, counts.reshape(-1, limit.n_values)).astype(np.int64))
 
 
 def _distinct_rows(table: Table, names: Sequence[str]) -> tuple[CountedTable, NDArray[np.intp]]:
