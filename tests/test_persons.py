@@ -39,6 +39,7 @@ from sfumato.table.repeating import IdentifierCounts, repeating_identifiers
 from sfumato.table.roles import describe_columns
 from sfumato.web.tasks.goal import risk_today
 from tests.guarantee_names import by_name, name_of
+from tests.person_oracles import stands_for
 
 SCHEMA = Schema.of(
     [
@@ -160,18 +161,6 @@ def persons_by_levels(table, release):
             if stands_for(own_age, age) and stands_for(own_town, town):
                 groups[own_age, own_town].add(person)
     return [len(persons) for persons in groups.values()]
-
-
-def stands_for(cell, value):
-    """Whether a released cell, written as a range, a set, a star or a value, stands for an original value."""
-    if cell == "*" or str(cell) == str(value):
-        return True
-    if cell.startswith("{"):
-        return str(value) in cell.strip("{}").split("|")
-    if cell.startswith("["):
-        low, high = (float(number) for number in cell.strip("[])").split(","))
-        return low <= value <= high if cell.endswith("]") else low <= value < high
-    return False
 
 
 def test_a_group_of_which_some_rows_were_left_out_is_refused():
