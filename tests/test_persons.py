@@ -239,16 +239,6 @@ def test_two_values_in_a_group_are_those_of_two_persons():
         assert any(a != c and b != d for a, b in pairs for c, d in pairs)
 
 
-@pytest.mark.parametrize("name", ["slicing", "anatomy", "random-flipping"])
-def test_a_mechanism_that_counts_rows_is_refused(name):
-    mechanism = build_mechanism(name, {})
-    with pytest.raises(
-        InvalidParameterError,
-        match=r"one that counts persons \(auto, .*, mondrian, optimal-containment\)",
-    ):
-        propose_release(visits(), mechanism)
-
-
 def test_differential_privacy_is_refused_without_a_look_at_the_rows():
     """Also where every person has one row: whether that is so is not looked at."""
     table = one_row_per_person(visits(), "first")

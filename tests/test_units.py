@@ -15,6 +15,7 @@ import pytest
 from sfumato import release
 from sfumato.audit.verify import audit_release
 from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.guarantees import GUARANTEES
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
@@ -174,7 +175,7 @@ OPEN_WHEN_SORTED = {
     **{(name, ROW): {"cells"} for name in ("mdav", "anatomy", "random-flipping")},
     **{(name, PERSON): {"promises"} for name in ("local-recoding", "tiered tree")},
 }
-"""What an audit of a sorted file cannot tell beside its original: whose rows are whose. Publishing knows, and measures."""
+"""What an audit of a sorted file cannot tell beside its original: whose rows are whose. Publishing measures it."""
 
 
 # The table.
@@ -328,6 +329,9 @@ OTHER_CELLS = [cell for cell in CELLS if cell not in {*REFUSED_CELLS, *MADE_CELL
 def test_every_mechanism_is_in_the_matrix():
     assert {name for name, _, _ in MECHANISMS.values()} == set(registered_mechanisms())
     assert set(MADE) == set(MECHANISMS)
+    made_together = {"privacy-gain"}  # by several parties, from no mechanism of one table
+    assert set(GUARANTEES) == {kind for kind, _ in ASKED.values()} | made_together
+    assert {asked for every in MADE.values() for asked in every} == set(ASKED)
     assert all(any(set(cell) <= {*one.mechanisms, *one.asked, *one.units} for cell in REFUSED_CELLS) for one in REFUSED)
 
 
