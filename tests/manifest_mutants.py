@@ -21,7 +21,6 @@ PLAUSIBLE = {
     "escaped_formulas": [True],
     "parties": [3],
     "levels": [[0, 1]],
-    "person": ["id"],
     "register": ["0" * 64],
     "n_dropped": [1],
     "rows": ["dropped"],

@@ -214,6 +214,19 @@ def meanings(text, values):
     return {value for value in values if str(value) in members}
 
 
+def stands_for(cell, value):
+    """Whether a released cell, written as a range, a set, a star or a value, stands for an original value."""
+    cell = str(cell)
+    if cell in ("*", str(value)):
+        return True
+    if cell.startswith("{"):
+        return str(value) in cell.strip("{}").split("|")
+    if cell.startswith("["):
+        low, high = (float(number) for number in cell.strip("[])").split(","))
+        return low <= value <= high if cell.endswith("]") else low <= value < high
+    return False
+
+
 def edges_of(original, released, columns):
     """Say which released row fits which original row."""
     before, after = (table.to_arrow().select(columns).to_pydict() for table in (original, released))

@@ -39,6 +39,7 @@ from sfumato.table.repeating import IdentifierCounts, repeating_identifiers
 from sfumato.table.roles import describe_columns
 from sfumato.web.tasks.goal import risk_today
 from tests.guarantee_names import by_name, name_of
+from tests.person_oracles import stands_for
 
 SCHEMA = Schema.of(
     [
@@ -162,18 +163,6 @@ def persons_by_levels(table, release):
     return [len(persons) for persons in groups.values()]
 
 
-def stands_for(cell, value):
-    """Whether a released cell, written as a range, a set, a star or a value, stands for an original value."""
-    if cell == "*" or str(cell) == str(value):
-        return True
-    if cell.startswith("{"):
-        return str(value) in cell.strip("{}").split("|")
-    if cell.startswith("["):
-        low, high = (float(number) for number in cell.strip("[])").split(","))
-        return low <= value <= high if cell.endswith("]") else low <= value < high
-    return False
-
-
 def test_a_group_of_which_some_rows_were_left_out_is_refused():
     """The manifest says how many rows are missing; those of a group that is released must all be there."""
     table = visits()
@@ -248,16 +237,6 @@ def test_two_values_in_a_group_are_those_of_two_persons():
 
     for pairs in groups.values():
         assert any(a != c and b != d for a, b in pairs for c, d in pairs)
-
-
-@pytest.mark.parametrize("name", ["slicing", "anatomy", "random-flipping"])
-def test_a_mechanism_that_counts_rows_is_refused(name):
-    mechanism = build_mechanism(name, {})
-    with pytest.raises(
-        InvalidParameterError,
-        match=r"one that counts persons \(auto, .*, mondrian, optimal-containment\)",
-    ):
-        propose_release(visits(), mechanism)
 
 
 def test_differential_privacy_is_refused_without_a_look_at_the_rows():

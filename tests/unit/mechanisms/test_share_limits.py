@@ -196,11 +196,6 @@ def test_a_sensitive_column_is_needed(mechanism):
         MECHANISMS[mechanism](k=4, beta=1.0).release(table_of(ILLNESSES, role=Role.OTHER))
 
 
-def test_trees_of_tiered_cells_do_not_promise_them(table):
-    with pytest.raises(InvalidParameterError, match="generalization must be uniform where"):
-        ErrorRiskTree(k=4, alpha=0.5).release(table)
-
-
 @pytest.mark.parametrize("given", [{"beta": 1.0}, {"delta": 1.0}, {"alpha": 0.5}], ids=str)
 def test_where_persons_repeat_shares_of_rows_are_not_promised(given):
     """Shares would be those of rows, and one person could have most of them: persons are weighed instead."""

@@ -293,20 +293,6 @@ def level_by_definition(table, entry):
     return oracle.contained_level(rows, persons, range(len(entry["columns"])), entry.get("reveals") or None)
 
 
-@pytest.mark.parametrize("mechanism", SEARCHES)
-@pytest.mark.parametrize("k", [3, 6])
-def test_releases_promise_k_persons_and_the_audit_counts_them(mechanism, k):
-    table = visits()
-    release = make_release(table, build_mechanism(mechanism, {"k": k}))
-    stated = by_name(release)
-
-    by_persons = stated["containment by persons"]
-    assert by_persons["unit"] == "patient"
-    assert by_persons["audited"] == level_by_definition(table, by_persons) >= k
-    assert stated["containment"]["audited"] >= by_persons["audited"]
-    assert "patient" not in release.table.to_table().schema.names()
-
-
 @pytest.mark.parametrize("reveals", ["both", "zeros", {"x0": "both", "x1": "zeros"}])
 def test_other_revealing_values_are_counted_by_persons_too(reveals):
     table = visits()
