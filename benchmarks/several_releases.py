@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from reproductions.public_data import load_adult, load_diabetes130
 from sfumato.audit.claims import read_claims
 from sfumato.audit.together.appearances import NamedRows, judged_together, n_in_common, named_rows
-from sfumato.datasets.public import load_adult, load_diabetes130
 from sfumato.manifest import Manifest
 from sfumato.mechanisms.axes import axes_of
 from sfumato.mechanisms.base import Release
