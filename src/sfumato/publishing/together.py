@@ -40,7 +40,6 @@ from sfumato.table.coding import Table
 
 LedgerUse = Literal["check", "repair", "off"]
 """What a project's releases do with its ledger: be checked, be made so that they pass, or leave it alone."""
-LEDGER_USES: tuple[LedgerUse, ...] = ("check", "repair", "off")
 
 
 @dataclass(frozen=True, eq=False)

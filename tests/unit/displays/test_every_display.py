@@ -13,7 +13,7 @@ from sfumato.displays.drawing import LONGEST_NAME, MOST_ROWS, shortened
 from sfumato.displays.frontier import FrontierDisplay
 from sfumato.displays.information_gain import InformationGainDisplay
 from sfumato.displays.lattice import LatticeDisplay
-from sfumato.displays.risk import RiskDisplay
+from sfumato.displays.risk import RiskCurve, RiskDisplay
 from sfumato.displays.roc import RocDisplay
 from sfumato.displays.tree import TreeDisplay
 from sfumato.displays.tree_disclosure import TreeDisclosureDisplay
@@ -62,7 +62,7 @@ DISPLAYS = {
     "tree": tree(20),
     "disclosure": TreeDisclosureDisplay((2, 2.4, 1, 1.5, 3, 4), (1, 1.6, 2, 2.2, 3.3, 3.9), 5, 3, 2, 0, 0.445, 3.2),
     "frontier": frontier(30),
-    "risk": RiskDisplay.from_class_sizes([5, 8, 30], [1, 1, 41], 5),
+    "risk": RiskDisplay(RiskCurve.from_class_sizes([5, 8, 30]), RiskCurve.from_class_sizes([1, 1, 41]), 5),
     "class sizes": ClassSizeDisplay.from_class_sizes([5, 8, 30], [1, 1, 41], 5),
     "ROC": RocDisplay.from_curves(ROC, ROC, classifier="naive Bayes"),
 }
