@@ -34,7 +34,7 @@ def load_adult(folder: Path) -> Any:
     """Code the 14 columns of every fourth of the 45,222 complete rows."""
     import numpy as np
 
-    from sfumato.datasets.public import load_adult as load
+    from reproductions.public_data import load_adult as load
     from sfumato.learning.fold_scores import folds
     from sfumato.mechanisms.breach.problem import problem_of_table
     from sfumato.schema import Role

@@ -41,7 +41,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer, StandardScaler
 
 from benchmarks.contest import ROOT
-from sfumato.datasets.public import load_adult, load_cmc, load_ilpd, load_pima
+from reproductions.public_data import load_adult, load_cmc, load_ilpd, load_pima
 from sfumato.evaluation.encoding import GeneralizedEncoder, cells_of_release, values_as_cells
 from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.microaggregation.mdav import MDAV

@@ -27,10 +27,10 @@ MOST_SECONDS = 25.0
 def load_arx(columns: tuple[str, ...], sensitive: str | None, loss: str, folder: Path) -> Any:
     """Count the cells of ARX's copy with its hierarchies."""
     import numpy as np
+    from sfumato.mechanisms.lattice.models import DiverseClasses
 
     from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
     from sfumato.mechanisms.lattice.lattice import LatticeProblem
-    from sfumato.mechanisms.lattice.models import DiverseClasses
 
     with (ARX / "adult.csv").open(encoding="ascii") as lines:
         rows = list(csv.DictReader(lines, delimiter=";"))

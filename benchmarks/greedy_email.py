@@ -12,7 +12,7 @@ K = 5
 
 def load_mail(folder: Path) -> Any:
     """Read the matrix and the classes."""
-    from sfumato.datasets.public import load_pu1
+    from reproductions.public_data import load_pu1
 
     mail = load_pu1()
     return mail.matrix, mail.target().codes

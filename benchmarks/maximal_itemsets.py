@@ -69,7 +69,7 @@ def write_a9a(folder: Path) -> None:
 
 def write_adult(folder: Path) -> None:
     """Write the 19 binary features of the paper."""
-    from sfumato.datasets.public import load_adult
+    from reproductions.public_data import load_adult
     from sfumato.table.binarize import BinarizePlan, binarize
 
     table = binarize(load_adult(), BinarizePlan.from_dict({"recipe": "adult-19"}))

@@ -19,9 +19,9 @@ import sys
 import numpy as np
 import pyarrow as pa
 
+from reproductions.public_data import load_adult, load_diabetes130
 from sfumato.audit.claims import read_claims
 from sfumato.audit.together.appearances import NamedRows, judged_together, n_in_common, named_rows
-from sfumato.datasets.public import load_adult, load_diabetes130
 from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.mondrian.mechanism import Mondrian

@@ -19,7 +19,7 @@ def load_adult(folder: Path) -> Any:
     """Read the 45,222 complete rows; all columns but the target are quasi-identifiers."""
     from dataclasses import replace
 
-    from sfumato.datasets.public import load_adult as load
+    from reproductions.public_data import load_adult as load
     from sfumato.schema import Role
 
     table = load("all", complete=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.several_releases import QUASI, K, L, two_years
-from sfumato.datasets.public import load_adult
+from reproductions.public_data import load_adult
 from sfumato.errors import InputError, PrivacyNotAchievableError
 from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.mondrian.mechanism import Mondrian

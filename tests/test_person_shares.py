@@ -8,13 +8,16 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sfumato.measures.person_weights import PersonPairs
+from sfumato.mechanisms.lattice.models import LimitedClasses, PrivacyGoal
+from sfumato.mechanisms.person_constraints import check_needs_no_pairs, weights_of_parts
+from sfumato.mechanisms.share_limits import SharePromises, limit_of
 
 from sfumato.audit.verify import audit_release
 from sfumato.counting.classes import ClassValueCounts
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees import AlphaKAnonymity, BetaLikeness, DeltaDisclosure
 from sfumato.manifest import manifest_digest
-from sfumato.measures.person_weights import PersonPairs
 from sfumato.measures.value_shares import (
     disclosure_levels,
     disclosure_levels_by_class,
@@ -23,14 +26,11 @@ from sfumato.measures.value_shares import (
     likeness_levels,
     likeness_levels_by_class,
 )
-from sfumato.mechanisms.lattice.models import LimitedClasses, PrivacyGoal
 from sfumato.mechanisms.lattice.node_checks import NodeChecker
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.lattice.search import search_lattice
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
-from sfumato.mechanisms.person_constraints import check_needs_no_pairs, weights_of_parts
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.mechanisms.share_limits import SharePromises, limit_of
 from sfumato.publishing.publish import make_release, propose_release, publish
 from sfumato.publishing.reaudit import audit_published
 from sfumato.table.coding import Table

@@ -9,6 +9,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sfumato.measures.person_weights import PersonPairs, matched_diversity_by_class
+from sfumato.mechanisms.lattice.models import CloseClasses, DiverseClasses, PersonCrowds, PrivacyGoal, by_persons
+from sfumato.mechanisms.mondrian.person_cuts import cuts_allowed_by_persons, weights_of_sides
+from sfumato.mechanisms.part_constraints import Closeness, EntropyDiversity, RecursiveDiversity
+from sfumato.mechanisms.person_constraints import PersonLimit, check_needs_no_pairs
 
 from sfumato.audit.verify import audit_release
 from sfumato.counting.classes import ClassValueCounts
@@ -24,17 +29,12 @@ from sfumato.measures.diversity import (
     recursive_diversity,
     recursive_diversity_by_class,
 )
-from sfumato.measures.person_weights import PersonPairs, matched_diversity_by_class
 from sfumato.mechanisms.lattice.lattice import LatticeProblem
-from sfumato.mechanisms.lattice.models import CloseClasses, DiverseClasses, PersonCrowds, PrivacyGoal, by_persons
 from sfumato.mechanisms.lattice.node_checks import NodeChecker
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.lattice.search import search_lattice
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.mondrian.parts import SortedParts, stretches
-from sfumato.mechanisms.mondrian.person_cuts import cuts_allowed_by_persons, weights_of_sides
-from sfumato.mechanisms.part_constraints import Closeness, EntropyDiversity, RecursiveDiversity
-from sfumato.mechanisms.person_constraints import PersonLimit, check_needs_no_pairs
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.mechanisms.tree.groups import nodes_allowed_by_persons
 from sfumato.publishing.publish import make_release, propose_release, publish

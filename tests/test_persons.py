@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sfumato.mechanisms.lattice.models import PersonCrowds
 
 import sfumato
 from sfumato.attack.risk import reidentification_of
@@ -24,7 +25,6 @@ from sfumato.learning.c45.tree import TreeColumn
 from sfumato.learning.cross_fitted import class_scores
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.lattice.lattice import LatticeProblem
-from sfumato.mechanisms.lattice.models import PersonCrowds
 from sfumato.mechanisms.lattice.node_checks import NodeChecker
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.lattice.search import search_lattice

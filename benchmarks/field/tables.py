@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from benchmarks.contest import DATA
-from sfumato.datasets.public import load_diabetes130, load_ilpd, load_pima
+from reproductions.public_data import load_diabetes130, load_ilpd, load_pima
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 

@@ -12,7 +12,7 @@ from reproductions.breach.intervals import half_width_over_folds
 from reproductions.breach.printed import PAPER, TREE, Names, Weights, printed_choices, readings
 from reproductions.breach.weka_bayes import WekaBayesScores
 from reproductions.breach.weka_folds import weka_folds
-from sfumato.datasets.public import load_adult, load_diabetes130, load_ilpd, load_pima
+from reproductions.public_data import load_adult, load_diabetes130, load_ilpd, load_pima
 from sfumato.learning.discretization import description_length_cuts
 from sfumato.learning.fold_scores import SubsetScores, folds
 from sfumato.learning.naive_bayes import NaiveBayesScores

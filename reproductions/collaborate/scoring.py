@@ -15,12 +15,12 @@ from sklearn.ensemble import RandomForestClassifier
 from reproductions.breach.weka_folds import weka_folds
 from reproductions.collaborate.kstar import kstar_classes
 from reproductions.collaborate.rise import MISSING, Fit, fit, rises, text_gains
+from reproductions.public_data import data_folder
 from sfumato.collaborate.plan import Plan
 from sfumato.collaborate.scores import gains_of_removal, removal_order, score_features
 from sfumato.collaborate.session.agreement import most_removed
 from sfumato.collaborate.shared_schema import Counts, SharedSchema
 from sfumato.collaborate.simulate.simulation import SimulationResult, simulate, split_rows
-from sfumato.datasets.public import data_folder
 from sfumato.learning.c45.criteria import Entropy
 from sfumato.learning.c45.descent import shares_of_leaves
 from sfumato.learning.c45.estimators import C45Classifier, first_of_most, of_nodes_with_rows

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.datasets.public import load_adult, load_pu1
+from reproductions.public_data import load_adult, load_pu1
 from sfumato.table.binarize import RECIPES, BinarizePlan, binarize
 from sfumato.table.binary import BinaryTable
 

@@ -24,7 +24,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from reproductions.containment.data import LEVELS, DataSet
 from reproductions.containment.methods import PAPER_METHODS
-from sfumato.datasets.public import data_folder
+from reproductions.public_data import data_folder
 from sfumato.table.binary import as_binary_matrix
 
 N_NAMES, N_WORDS = 74, 552  # of each class, and features: as printed

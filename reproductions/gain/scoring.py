@@ -17,15 +17,15 @@ from sklearn.naive_bayes import BernoulliNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from reproductions.adult_hierarchies import adult_hierarchies
+from reproductions.public_data import load_adult
 from sfumato.audit.levels.anonymity import share_below
 from sfumato.audit.levels.registry import measured_level
 from sfumato.audit.reading.columns import Columns, group_rows
-from sfumato.datasets.public import load_adult
 from sfumato.evaluation.encoding import GeneralizedEncoder, Matrix
 from sfumato.evaluation.utility import CrossValidatedUtility, cross_validated_utility
 from sfumato.guarantees import KAnonymity, LDiversity, UniquePatterns
 from sfumato.measures.loss import generalization_height
-from sfumato.mechanisms.hierarchies.adult import adult_hierarchies
 from sfumato.mechanisms.lattice.gain import GainRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.mondrian.mechanism import Mondrian

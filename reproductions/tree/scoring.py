@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from reproductions.public_data import load_adult, load_cmc
 from sfumato.audit.levels.consistency import consistency
 from sfumato.audit.reading.columns import Columns
-from sfumato.datasets.public import load_adult, load_cmc
 from sfumato.evaluation.encoding import GeneralizedEncoder
 from sfumato.evaluation.utility import CrossValidatedUtility, cross_validated_utility
 from sfumato.guarantees import Guarantee

@@ -34,8 +34,7 @@ class PrintedScores:
 
 
 def as_ranking(names, by_performance, by_privacy):
-    nothing = (0.0,) * len(names)
-    return ColumnRanking(tuple(map(names.index, by_performance)), tuple(map(names.index, by_privacy)), nothing, nothing)
+    return ColumnRanking(tuple(map(names.index, by_performance)), tuple(map(names.index, by_privacy)))
 
 
 WITHOUT_PREG = ("Plas", "Pres", "Skin", "Insu", "Mass", "Pedi", "Age")

@@ -20,7 +20,7 @@ from reproductions.breach.scoring import (
 from reproductions.breach.weka_bayes import WekaBayesScores
 from reproductions.breach.weka_folds import JavaRandom, repeated_weka_folds, weka_folds
 from reproductions.breach.wrapper import weka_cross_validations, weka_wrapper
-from sfumato.datasets.public import load_diabetes130
+from reproductions.public_data import load_diabetes130
 from sfumato.learning.c45.tree import TreeColumn
 from sfumato.learning.trained_scores import TreeScores
 from sfumato.mechanisms.breach.parameters import rule_by_name

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import oracles
+from reproductions.public_data import load_pu1
 from sfumato import GreedyContainmentSelector
 from sfumato.counting.bitsets import ones_by_class
 from sfumato.datasets.papers import toy_containment_table
-from sfumato.datasets.public import load_pu1
 from sfumato.measures.containment import containment_counts, containment_group, containment_level
 from sfumato.measures.separation import hamming_separation
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
+from reproductions.adult_hierarchies import adult_hierarchies
 from reproductions.gain.run import PRINTED
 from reproductions.gain.scoring import (
     FOREST,
@@ -19,10 +20,9 @@ from reproductions.gain.scoring import (
     height_of,
     table_of,
 )
-from sfumato.datasets.public import load_adult
+from reproductions.public_data import load_adult
 from sfumato.evaluation.utility import cross_validated_utility
 from sfumato.learning.discretization import description_length_cuts
-from sfumato.mechanisms.hierarchies.adult import adult_hierarchies
 from sfumato.mechanisms.hierarchies.automatic import counts_by_class
 from sfumato.mechanisms.lattice import recoder as global_recoding
 from sfumato.mechanisms.lattice.gain import GainRecoder

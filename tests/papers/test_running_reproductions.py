@@ -11,8 +11,8 @@ import pytest
 
 from reproductions import figures, running
 from reproductions.figures import Figure, Reason, reason_for
+from reproductions.public_data import data_folder
 from reproductions.running import Reproduction
-from sfumato.datasets.public import data_folder
 
 ROOT = Path(__file__).parents[2]
 PAPERS = sorted(path.parent.name for path in (ROOT / "reproductions").glob("*/run.py"))

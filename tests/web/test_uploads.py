@@ -284,7 +284,7 @@ def port(tmp_path):
         try:
             found = await receive_upload(request, tmp_path / "data", 100_000)
         except InputError as error:
-            return JSONResponse(str(error), getattr(error, "status_code", 422))
+            return JSONResponse(str(error), 413 if isinstance(error, UploadTooLarge) else 422)
         except ClientDisconnect:
             return JSONResponse("nobody reads this")
         return JSONResponse(found.name)

@@ -43,19 +43,16 @@ def class_size_distribution(sizes: ArrayLike) -> list[dict[str, int | None]]:
     return found
 
 
-def risks_of_classes(
-    sizes: ArrayLike, population_sizes: ArrayLike | None = None, *, sample_fraction: float | None = None
-) -> dict[str, Any]:
+def risks_of_classes(sizes: ArrayLike, *, sample_fraction: float | None = None) -> dict[str, Any]:
     r"""Risks by the sizes of classes alone.
 
     Parameters
     ----------
     sizes : array_like of int
         Released rows of each class, :math:`f_j`.
-    population_sizes : array_like of int or None
-        People of the population in each class, :math:`F_j \ge f_j`. ``None`` takes the release for the population.
     sample_fraction : float or None
-        Instead of the sizes, the share of the population that was released. :math:`F_j` is then unknown, and
+        Share of the population that was released; ``None`` takes the release for the population. The people of the
+        population in each class, :math:`F_j \ge f_j`, are then unknown, and
         :math:`E[1/F_j \mid f_j]` takes the place of :math:`1/F_j`, see :func:`expected_inverse_population_size`.
 
     Returns
@@ -66,11 +63,9 @@ def risks_of_classes(
 
     Examples
     --------
-    >>> found = risks_of_classes([1, 3], [2, 6])
+    >>> found = risks_of_classes([1, 3])
     >>> found["prosecutor"], found["marketer"]
-    ({'highest': 1.0, 'mean': 0.5}, 0.25)
-    >>> found["journalist"]
-    {'highest': 0.5, 'mean': 0.25}
+    ({'highest': 1.0, 'mean': 0.5}, 0.5)
     """
     released = np.asarray(sizes, dtype=np.int64)
     if (released < 1).any():
@@ -78,23 +73,13 @@ def risks_of_classes(
     if sample_fraction is not None:
         inverse = expected_inverse_population_size(released, sample_fraction)
     else:
-        inverse = 1 / _checked_population(released, population_sizes)
+        inverse = 1 / released
     journalist = highest_and_mean(np.repeat(inverse, released))
     return {
         "prosecutor": highest_and_mean(np.repeat(1 / released, released)),
         "journalist": journalist,
         "marketer": journalist["mean"],
     }
-
-
-def _checked_population(released: Ids, population_sizes: ArrayLike | None) -> Ids:
-    if population_sizes is None:
-        return released
-    population = np.asarray(population_sizes, dtype=np.int64)
-    if population.shape != released.shape or (population < released).any():
-        allowed = "one for each class, none below the released rows"
-        raise InvalidParameterError("population_sizes", "they are not", allowed=allowed)
-    return population
 
 
 def expected_inverse_population_size(sizes: ArrayLike, sample_fraction: float) -> Risks:

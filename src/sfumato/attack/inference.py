@@ -38,7 +38,6 @@ from sfumato.learning.naive_bayes import NaiveBayesScores, Numeric
 from sfumato.learning.trained_scores import TreeScores
 from sfumato.mechanisms.breach.evidence import CONFIDENCE, estimate_breach
 from sfumato.mechanisms.breach.tradeoff import breach_increase_percent
-from sfumato.progress import Progress
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import CodedColumn
 from sfumato.table.generalized import read_cell
@@ -170,7 +169,6 @@ def attribute_inference(
     seed: int = 0,
     most_rows: int = MOST_ROWS,
     kept: KeptScores | None = None,
-    progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """Try to infer every sensitive column of the original.
 
@@ -204,9 +202,7 @@ def attribute_inference(
     roles = (Role.SENSITIVE, *((Role.TARGET,) if include_target else ()))
     names = [name for role in roles for name in tables.original.with_role(role)]
     found = []
-    for number, name in enumerate(names):
-        if progress is not None:
-            progress(number, len(names), "inference")
+    for name in names:
         attack = _Attack(tables, name, tuple(attackers), seed, most_rows, kept or ScoresInMemory())
         found.append({"column": name} | attack.result())
     return found

@@ -53,7 +53,7 @@ def rate_interval(n_success: int, n: int, confidence: float = CONFIDENCE) -> Int
     return low, 1.0 if n_success == n else min(middle + half, 1.0)
 
 
-def difference_interval(x: int, n: int, x_0: int, n_0: int, confidence: float = CONFIDENCE) -> Interval:
+def difference_interval(x: int, n: int, x_0: int, n_0: int) -> Interval:
     """Interval of the difference of two rates, from -1 to 1: method 10 of [N98]_, of two Wilson intervals.
 
     Examples
@@ -61,7 +61,7 @@ def difference_interval(x: int, n: int, x_0: int, n_0: int, confidence: float = 
     >>> [round(end, 4) for end in difference_interval(56, 70, 48, 80)]
     [0.0524, 0.3339]
     """
-    (low, high), (low_0, high_0) = rate_interval(x, n, confidence), rate_interval(x_0, n_0, confidence)
+    (low, high), (low_0, high_0) = rate_interval(x, n), rate_interval(x_0, n_0)
     if n == 0 or n_0 == 0:
         return -1.0, 1.0
     rate, rate_0 = x / n, x_0 / n_0
@@ -69,9 +69,7 @@ def difference_interval(x: int, n: int, x_0: int, n_0: int, confidence: float = 
     return max(rate - rate_0 - below, -1.0), min(rate - rate_0 + above, 1.0)
 
 
-def residual_risk(
-    n_success: int, n: int, n_control_success: int, n_control: int, confidence: float = CONFIDENCE
-) -> tuple[float | None, Interval]:
+def residual_risk(n_success: int, n: int, n_control_success: int, n_control: int) -> tuple[float | None, Interval]:
     r"""Risk :math:`(r - r_0) / (1 - r_0)` of [AM23]_ and its interval, both at least 0.
 
     It is the share, of those people on whom the attack would fail if they were not in the release, on whom it succeeds
@@ -103,7 +101,7 @@ def residual_risk(
     if n == 0 or n_control == 0:
         return None, (0.0, 1.0)
     failed, control_failed = n - n_success, n_control - n_control_success
-    low, high = ratio_interval(failed, n, control_failed, n_control, confidence)
+    low, high = ratio_interval(failed, n, control_failed, n_control)
     value = None if control_failed == 0 else _within(1 - (failed / n) / (control_failed / n_control))
     return value, (_within(1 - high), _within(1 - low))
 
@@ -138,9 +136,7 @@ def _score(x: int, n: int, x_0: int, n_0: int, ratio: float) -> float:
     return float(sum((seen - m * p) ** 2 / (m * p * (1 - p)) for seen, m, p in pairs))
 
 
-def area_under_curve(
-    scores: ArrayLike, control_scores: ArrayLike, confidence: float = CONFIDENCE
-) -> tuple[float, Interval]:
+def area_under_curve(scores: ArrayLike, control_scores: ArrayLike) -> tuple[float, Interval]:
     r"""Chance that a random person of the release scores above a random control person, ties counting half.
 
     The interval is method 5 of [N06]_: areas :math:`\theta` with :math:`|\theta - \hat\theta| \le z \sqrt{V(\theta)}`,
@@ -157,7 +153,7 @@ def area_under_curve(
         return 0.5, (0.0, 1.0)
     ranks = rankdata(np.concatenate([members, controls]))
     value = float((ranks[:m].sum() - m * (m + 1) / 2) / (m * n))
-    z, others = _quantile(confidence), (m + n) / 2 - 1
+    z, others = _quantile(CONFIDENCE), (m + n) / 2 - 1
 
     def excess(area: float) -> float:
         spread = area * (1 - area) * (1 + others * ((1 - area) / (2 - area) + area / (1 + area))) / (m * n)

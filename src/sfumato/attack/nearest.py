@@ -21,8 +21,6 @@ Ids = NDArray[np.int64]
 Distances = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
 
-MOST_COLUMNS = 255
-"""Columns that a distance may count."""
 _CHUNK = 1 << 22
 
 

@@ -90,9 +90,9 @@ class _Layout:
         return item if is_intact else None
 
 
-def largest_table_bytes(most_bytes: int = MOST_BYTES) -> int:
+def largest_table_bytes() -> int:
     """Size of the largest table that a union may need."""
-    return MOST_SLOTS * _Layout(most_bytes).n_words * 8
+    return MOST_SLOTS * _Layout(MOST_BYTES).n_words * 8
 
 
 def private_union(

@@ -67,17 +67,6 @@ class FeatureScore(NamedTuple):
     tradeoff: float
 
 
-def utility_bits(counts: Counts) -> float:
-    """Mutual information of a feature and the class, in bits; negative counts, which noise can make, count as 0.
-
-    Examples
-    --------
-    >>> utility_bits(np.array([[2, 0], [0, 2]]))
-    1.0
-    """
-    return mutual_information_bits(np.maximum(counts, 0))
-
-
 def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
 

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-Pairs = dict[tuple[str, str], NDArray[np.int64]]
-
-
 def count_on_cluster(
     table: ClusterTable,
     names: Sequence[str],

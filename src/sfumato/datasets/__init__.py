@@ -1,1 +1,1 @@
-"""Tables to start with: a synthetic demo, the papers' small tables, and loaders for public data sets."""
+"""Tables to start with: a synthetic demo and a paper's small table."""

@@ -153,7 +153,7 @@ class RiskDisplay(DrawnDisplay):
 
     Examples
     --------
-    >>> RiskDisplay.from_class_sizes([5, 5], before=[1, 1, 8], k=5).title
+    >>> RiskDisplay(RiskCurve.from_class_sizes([5, 5]), RiskCurve.from_class_sizes([1, 1, 8]), k=5).title
     'People by their risk of re-identification'
     """
 
@@ -164,12 +164,6 @@ class RiskDisplay(DrawnDisplay):
     def __post_init__(self) -> None:
         if self.k is not None:
             check_range("k", [self.k], low=1)
-
-    @classmethod
-    def from_class_sizes(cls, after: ArrayLike, before: ArrayLike | None = None, k: int | None = None) -> Self:
-        """Compute both curves from the sizes of all equivalence classes."""
-        original = None if before is None else RiskCurve.from_class_sizes(before)
-        return cls(RiskCurve.from_class_sizes(after), original, k)
 
     @classmethod
     def from_tables(

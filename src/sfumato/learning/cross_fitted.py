@@ -59,6 +59,7 @@ MOST_CLASSES = 20
 FEWEST_ROWS = 2 * N_FOLDS
 """Rows of a class that is learned: two in every fold."""
 _N_INTERVALS = 16
+_SEED = 0  # of the folds and of the rows that are trained on
 _LEAST_LIKELY = 1e-9
 _LEAST_SPREAD = 1e-12
 
@@ -69,7 +70,6 @@ def class_scores(
     *,
     weights: NDArray[np.integer] | None = None,
     persons: Codes | None = None,
-    seed: int = 0,
 ) -> Numbers:
     r"""Score every row by how likely each class of a target is, without having seen the row's own class.
 
@@ -88,8 +88,6 @@ def class_scores(
     persons : ndarray of int or None
         Person of each entry, where some have several rows: all rows of a person are then in one fold, so that no model
         is asked about a person whom it has seen.
-    seed : int
-        Of the folds and of the rows that are trained on.
 
     Returns
     -------
@@ -109,7 +107,7 @@ def class_scores(
     n_classes = int(learned.max(initial=MISSING)) + 1
     if n_classes < 2:
         return np.zeros((len(classes), 1))
-    scores = np.clip(_held_out(rows, learned, learned, _class_answers, seed, persons), -LARGEST_SCORE, LARGEST_SCORE)
+    scores = np.clip(_held_out(rows, learned, learned, _class_answers, persons), -LARGEST_SCORE, LARGEST_SCORE)
     return rows.mean_of_equal_rows(scores[:, 1:] if n_classes == 2 else scores)
 
 
@@ -119,7 +117,6 @@ def quantity_scores(
     *,
     weights: NDArray[np.integer] | None = None,
     persons: Codes | None = None,
-    seed: int = 0,
 ) -> Numbers:
     """Score every row by the number that is expected of it, without having seen the row's own number.
 
@@ -139,7 +136,7 @@ def quantity_scores(
     if len(target) < 2 * FEWEST_ROWS or not target.any():
         return np.zeros((len(numbers), 1))
     strata = np.zeros(len(target), dtype=np.intp)
-    scores = _held_out(rows, target, strata, _quantity_answers, seed, persons)
+    scores = _held_out(rows, target, strata, _quantity_answers, persons)
     return rows.mean_of_equal_rows(np.clip(scores, target.min(), target.max()))
 
 
@@ -210,11 +207,9 @@ Answers = Callable[["_Features", NDArray[Any], Places, Places], Numbers]
 """Trains on the target of some rows, and gives the scores of others."""
 
 
-def _held_out(
-    rows: _Rows, target: NDArray[Any], strata: Codes, answers: Answers, seed: int, persons: Codes | None
-) -> Numbers:
+def _held_out(rows: _Rows, target: NDArray[Any], strata: Codes, answers: Answers, persons: Codes | None) -> Numbers:
     """Scores of all rows by models that were not trained on them; rows with the stratum -1 train none."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(_SEED)
     folds = _folds(strata, rng)
     if persons is not None:
         _, first, of_row = np.unique(persons[rows.entry], return_index=True, return_inverse=True)

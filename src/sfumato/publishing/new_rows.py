@@ -43,7 +43,6 @@ from sfumato.table.row_order import AS_READ
 
 UnknownRule = Literal["refuse", "generalize"]
 """What becomes of values that a recoding knows nothing of: an error, or a cell that says nothing."""
-UNKNOWN_RULES: tuple[UnknownRule, ...] = ("refuse", "generalize")
 Rows = NDArray[np.bool_]
 _FEATURE_RULES = (AS_IS, ONE_OF, INTERVAL, MISSING)
 _ROWS_NAMED = 10

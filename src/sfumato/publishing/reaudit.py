@@ -49,14 +49,12 @@ def audit_published(
     *,
     original: AnyTable | None = None,
     key: bytes | None = None,
-    project_key: bytes | None = None,
     population: AnyTable | None = None,
     check_roles: Declared = False,
 ) -> AuditReport:
     """Audit a release that is on disk, with all hashes; the roles of the original only where it was described.
 
-    ``key`` is the release's, by which a commitment to the original is checked; ``project_key`` is for what all releases
-    of its project share (:attr:`sfumato.project.keys.ProjectKey.preparation`); ``population`` is the table that k-map
+    ``key`` is the release's, by which a commitment to the original is checked; ``population`` is the table that k-map
     and δ-presence are promised about.
     """
     manifest, entries = read_manifest(Path(manifest_path))
@@ -68,7 +66,7 @@ def audit_published(
         released_sha256=released.source.sha256 if released.source else None,
         original_sha256=original.source.sha256 if original is not None and original.source else None,
         key=key,
-        project_key=project_key if project_key is not None else _shared_key(original),
+        project_key=_shared_key(original),
         population=population,
         file=table_path,
         check_roles=check_roles,

@@ -26,7 +26,7 @@ from sfumato.table.weighted import CountedTable, OpenColumn
 # Binarizations that a paper or a field has fixed, by name.
 #
 # ``adult-19`` The 19 binary features of UCI Adult in the experiments of [kAC17]_ (section 5.1), on the columns as
-# :func:`sfumato.datasets.public.load_adult` names them. From the paper: five age bands [0, 25], (25, 35], (35, 45],
+# ``load_adult`` of the reproductions names them. From the paper: five age bands [0, 25], (25, 35], (35, 45],
 # (45, 55], (55, ∞); never-married; white; gender; four bands of education and five of weekly hours; one feature each
 # for work class and occupation. Ours, because the paper does not say:
 #

@@ -86,13 +86,10 @@ class MixedColumn:
     name : str
     n_rows_not_numbers : int
         Rows with a value that is no number; missing values do not count.
-    first_row : int
-        Data row (from 0) of the first of them.
     """
 
     name: str
     n_rows_not_numbers: int
-    first_row: int
 
 
 def mixed_columns(table: Table) -> list[MixedColumn]:
@@ -103,7 +100,7 @@ def mixed_columns(table: Table) -> list[MixedColumn]:
 
     Notes
     -----
-    Time O(distinct values) a column, and one look at the rows of a column that is found.
+    Time O(distinct values) a column.
     """
     candidates = (column.name for column in table.schema if column.kind is Kind.CATEGORICAL)
     found = (_mixed(name, table[name]) for name in candidates)
@@ -122,7 +119,7 @@ def _mixed(name: str, coded: CodedColumn) -> MixedColumn | None:
     is_code = pc.any(pc.match_substring_regex(numbers, _LEADING_ZERO_TEXT)).as_py()
     if is_code or len(np.unique(parse_numbers(numbers))) <= FEW_DISTINCT_NUMBERS:
         return None
-    return MixedColumn(name, n_others, int(np.argmax(is_other[coded.codes])))
+    return MixedColumn(name, n_others)
 
 
 def _are_numeric_texts(values: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -30,8 +30,6 @@ _DRAIN_SECONDS, _IDLE_SECONDS = 10.0, 0.5
 class UploadTooLarge(InputError):  # noqa: N818 # named after HTTP's status
     """An upload is larger than the server takes; nothing of it is kept."""
 
-    status_code = 413
-
     def __init__(self, limit: int) -> None:
         hint = "start the page with a higher limit for uploads, or open the file by its path"
         super().__init__(f"the file is larger than this server takes ({limit:,} bytes)", hint=hint)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reproductions.public_data import load_adult
 from sfumato.attack import uniques
 from sfumato.attack.uniques import minimal_uniques
-from sfumato.datasets.public import load_adult
 from sfumato.errors import InvalidParameterError
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix

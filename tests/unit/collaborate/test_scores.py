@@ -21,7 +21,6 @@ from sfumato.collaborate.scores import (
     removal_order,
     score_features,
     tradeoff_score,
-    utility_bits,
     utility_score,
 )
 from sfumato.errors import InvalidParameterError
@@ -50,7 +49,7 @@ def test_scores_are_the_definitions_over_rows(counts):
     value_entropy = entropy([i for i, _ in rows])
     mutual = value_entropy + entropy([j for _, j in rows]) - entropy(rows)
 
-    assert utility_bits(counts) == pytest.approx(mutual, abs=1e-9)
+    assert utility_score(counts) == pytest.approx(mutual, abs=1e-9)
     if len(counts) > 1:
         assert privacy_score(counts) == pytest.approx(value_entropy / math.log2(len(counts)), abs=1e-9)
     assert 0 <= privacy_score(counts) <= 1
@@ -66,7 +65,7 @@ def test_a_value_that_nobody_has_lowers_the_score_and_one_value_gives_none():
 def test_negative_counts_count_as_none():
     noisy, clipped = np.array([[5, -3], [-1, 5]]), np.array([[5, 0], [0, 5]])
 
-    assert utility_bits(noisy) == utility_bits(clipped) == 1
+    assert utility_score(noisy) == utility_score(clipped) == 1
     assert privacy_score(noisy) == privacy_score(clipped) == 1
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from sfumato.collaborate.scores import TradeoffWeights
-from sfumato.collaborate.vertical import agree_on_columns
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.schema import Role
 from unit.collaborate.plain_sums import table_of
+from unit.collaborate.vertical import agree_on_columns
 
 N = 60
 RNG = np.random.default_rng(3)

@@ -1,19 +1,15 @@
 """Information gains, levels and trade-offs as bars: each bar is a number of the display, in the order it promises."""
 
 import dataclasses
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matplotlib.colors import to_hex
 
 from sfumato.datasets.admissions import admissions
-from sfumato.displays.base import WHITE, display_of_manifest
+from sfumato.displays.base import display_of_manifest
 from sfumato.displays.information_gain import InformationGainDisplay
 from sfumato.displays.lattice import LatticeDisplay
-from sfumato.displays.tradeoff import TradeoffDisplay
 from sfumato.errors import InvalidParameterError, ManifestError
 from sfumato.mechanisms.lattice.gain import GainRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
@@ -159,51 +155,6 @@ def test_a_huge_number_of_combinations_is_a_power_of_ten():
     assert "of about 1.2 × 10¹⁹ comb" in LatticeDisplay(names, (0,) * 40, (2,) * 40, n_checked=1).note
 
 
-@pytest.mark.slow
-@settings(max_examples=15)
-@given(st.lists(st.tuples(numbers, numbers, numbers, st.booleans()), min_size=1, max_size=10))
-def test_trade_offs_stand_from_the_smallest_and_removed_ones_are_hatched(rows):
-    names = [f"c{number:02}" for number in range(len(rows))]
-    utility, privacy, tradeoff, removed = zip(*rows, strict=True)
-
-    ax = TradeoffDisplay(tuple(names), utility, privacy, tradeoff, removed).plot()
-
-    order = sorted(range(len(rows)), key=lambda place: (tradeoff[place], names[place]))
-    assert labels_of(ax) == [names[place] for place in order]
-    for label, values in (("utility", utility), ("privacy", privacy), ("τ", tradeoff)):
-        assert list(widths(ax, label).values()) == [values[place] for place in order]
-    for container in ax.containers:
-        assert [bool(bar.get_hatch()) for bar in container] == [removed[place] for place in order]
-        assert [to_hex(bar.get_facecolor()) == WHITE.lower() for bar in container] == [removed[p] for p in order]
-    shown = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert shown == ["utility", "privacy", "τ"] + (["removed"] if any(removed) else [])
-    assert f"{sum(removed)} of {len(rows)} features" in ax.texts[-1].get_text()
-
-
-def test_an_agreement_is_shown_with_the_privacy_score_that_counted():
-    def score(name, average):
-        return SimpleNamespace(name=name, utility=0.3, privacy_pooled=0.8, privacy_average=average, tradeoff=0.5)
-
-    agreement = SimpleNamespace(scores=(score("sex", None), score("skin", 0.2)), removed=("skin",))
-
-    display = TradeoffDisplay.from_agreement(agreement)
-
-    assert display == TradeoffDisplay(("sex", "skin"), (0.3, 0.3), (0.8, 0.2), (0.5, 0.5), (False, True))
-
-
-def test_an_agreement_of_parties_is_one(table):
-    scores = pytest.importorskip("sfumato.collaborate.scores")
-    agreement = pytest.importorskip("sfumato.collaborate.session.agreement")
-    totals = {"sex": np.array([[5, 1], [1, 5]]), "flat": np.array([[4, 4], [2, 2]])}
-    scored = scores.score_features(totals, None, scores.EVEN)
-
-    display = TradeoffDisplay.from_agreement(agreement.Agreement(("flat",), ("sex",), scored, (0.2,), 3, {}))
-
-    assert set(display.names) == {"sex", "flat"}
-    assert dict(zip(display.names, display.is_removed, strict=True)) == {"sex": False, "flat": True}
-    assert dict(zip(display.names, display.utility, strict=True))["flat"] == pytest.approx(0)
-
-
 @pytest.mark.parametrize(
     "make",
     [
@@ -215,8 +166,6 @@ def test_an_agreement_of_parties_is_one(table):
         lambda: LatticeDisplay(("a",), (2,), (1,)),
         lambda: LatticeDisplay(("a",), (-1,)),
         lambda: LatticeDisplay(("a",), (1,), regrouped=((1,), (2,))),
-        lambda: TradeoffDisplay((), (), (), (), ()),
-        lambda: TradeoffDisplay(("a",), (float("inf"),), (0.0,), (0.0,), (True,)),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(make):

@@ -13,9 +13,8 @@ from sfumato.displays.drawing import LONGEST_NAME, MOST_ROWS, shortened
 from sfumato.displays.frontier import FrontierDisplay
 from sfumato.displays.information_gain import InformationGainDisplay
 from sfumato.displays.lattice import LatticeDisplay
-from sfumato.displays.risk import RiskDisplay
+from sfumato.displays.risk import RiskCurve, RiskDisplay
 from sfumato.displays.roc import RocDisplay
-from sfumato.displays.tradeoff import TradeoffDisplay
 from sfumato.displays.tree import TreeDisplay
 from sfumato.displays.tree_disclosure import TreeDisclosureDisplay
 
@@ -33,12 +32,6 @@ def gains(n_columns):
 def levels(n_columns):
     tops = tuple(1 + number % 5 for number in range(n_columns))
     return LatticeDisplay(names_of(n_columns), tuple(top // 2 for top in tops), tops, tuple((top,) for top in tops))
-
-
-def tradeoffs(n_columns):
-    scores = tuple((number * 7 % 40) / 40 for number in range(n_columns))
-    removed = tuple(score < 0.1 for score in scores)
-    return TradeoffDisplay(names_of(n_columns), scores, scores[::-1], scores, removed)
 
 
 def tree(n_nodes):
@@ -66,11 +59,10 @@ def frontier(n_points):
 DISPLAYS = {
     "gains": gains(12),
     "levels": levels(12),
-    "trade-offs": tradeoffs(12),
     "tree": tree(20),
     "disclosure": TreeDisclosureDisplay((2, 2.4, 1, 1.5, 3, 4), (1, 1.6, 2, 2.2, 3.3, 3.9), 5, 3, 2, 0, 0.445, 3.2),
     "frontier": frontier(30),
-    "risk": RiskDisplay.from_class_sizes([5, 8, 30], [1, 1, 41], 5),
+    "risk": RiskDisplay(RiskCurve.from_class_sizes([5, 8, 30]), RiskCurve.from_class_sizes([1, 1, 41]), 5),
     "class sizes": ClassSizeDisplay.from_class_sizes([5, 8, 30], [1, 1, 41], 5),
     "ROC": RocDisplay.from_curves(ROC, ROC, classifier="naive Bayes"),
 }
@@ -120,7 +112,7 @@ def test_a_display_is_hashable_data_and_frozen(display):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [gains, levels, tradeoffs])
+@pytest.mark.parametrize("make", [gains, levels])
 @pytest.mark.parametrize("n_columns", [1, 12, 40, 200])
 @pytest.mark.parametrize("is_given", [True, False])
 def test_names_of_bars_do_not_overlap_however_many_there_are(make, n_columns, is_given):
@@ -164,6 +156,6 @@ def test_a_long_name_keeps_its_beginning_and_its_end():
 
 
 def test_a_note_starts_with_words():
-    for make in (gains, levels, tradeoffs):
+    for make in (gains, levels):
         axes = make(40).plot(Figure(figsize=(6, 4)).add_subplot())
         assert axes.texts[-1].get_text()[0].isalnum()

@@ -43,7 +43,8 @@ def test_a_curve_counts_the_people_in_classes_that_are_small_enough(counts, one_
 @settings(max_examples=20)
 @given(sizes, st.none() | sizes, st.none() | st.integers(2, 200))
 def test_steps_of_a_risk_curve_are_its_numbers(after, before, k):
-    display = RiskDisplay.from_class_sizes(after, before, k)
+    before_too = None if before is None else RiskCurve.from_class_sizes(before)
+    display = RiskDisplay(RiskCurve.from_class_sizes(after), before_too, k)
 
     ax = display.plot()
 
@@ -64,12 +65,12 @@ def test_steps_of_a_risk_curve_are_its_numbers(after, before, k):
 
 
 def test_risks_are_named_as_one_in_so_many():
-    ax = RiskDisplay.from_class_sizes([2, 50]).plot()
+    ax = RiskDisplay(RiskCurve.from_class_sizes([2, 50])).plot()
 
     labels = [label.get_text() for label in ax.get_xticklabels()]
     assert labels == ["1", "1/2", "1/5", "1/10", "1/20", "1/50"]
     assert "highest risk 1/2" in line(ax, "after").get_label()
-    huge = RiskDisplay.from_class_sizes([10**6]).plot()
+    huge = RiskDisplay(RiskCurve.from_class_sizes([10**6])).plot()
     assert len(huge.get_xticklabels()) <= 10
 
 
@@ -152,7 +153,7 @@ def test_rows_that_were_drawn_anew_have_no_classes_of_people(kind):
         lambda: RiskCurve((0.5, 0.2), (1.0, 0.5), 3),
         lambda: RiskCurve((0.2, 0.5), (0.5, 1.0), 3),
         lambda: RiskCurve((0.2, 1.5), (1.0, 0.5), 3),
-        lambda: RiskDisplay.from_class_sizes([3], k=0),
+        lambda: RiskDisplay(RiskCurve.from_class_sizes([3]), k=0),
         lambda: ClassSizeDisplay((1, 2)),
         lambda: ClassSizeDisplay((-1, 0, 0, 0, 0, 0)),
         lambda: ClassSizeDisplay((1,) * 6, k=0),

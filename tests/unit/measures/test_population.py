@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from example_counts import part_of_the_examples
+from reproductions.public_data import data_folder
 from sfumato.cli.main import run
 from sfumato.counting.classes import class_size_counts
-from sfumato.datasets.public import data_folder
 from sfumato.errors import InvalidParameterError
 from sfumato.measures.population import (
     SampledClasses,

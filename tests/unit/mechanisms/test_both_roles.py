@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from sfumato.mechanisms.part_constraints import DistinctDiversity
 
 from sfumato import Mondrian, release
 from sfumato.audit.verify import audit_release
@@ -19,7 +20,6 @@ from sfumato.mechanisms.auto import Automatic
 from sfumato.mechanisms.both_roles import GroupedValues, group_values
 from sfumato.mechanisms.lattice.local import LocalRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
-from sfumato.mechanisms.part_constraints import DistinctDiversity
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table

@@ -3,11 +3,11 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from sfumato.mechanisms.part_constraints import Closeness, DistinctDiversity, constraint_on
 
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import LDiversity, TCloseness
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
-from sfumato.mechanisms.part_constraints import Closeness, DistinctDiversity, constraint_on
 from sfumato.publishing.publish import make_release
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table

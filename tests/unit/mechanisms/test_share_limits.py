@@ -7,16 +7,16 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
+from sfumato.mechanisms.lattice.models import LimitedClasses
+from sfumato.mechanisms.share_limits import DisclosureLimit, LargestShare, LikenessLimit
 
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.mechanisms.lattice.gain import GainRecoder
 from sfumato.mechanisms.lattice.local import LocalRecoder
-from sfumato.mechanisms.lattice.models import LimitedClasses
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.mechanisms.share_limits import DisclosureLimit, LargestShare, LikenessLimit
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 from sfumato.publishing.out_of_core.api import release_large
 from sfumato.publishing.publish import make_release, publish

@@ -5,6 +5,7 @@ import json
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import get_args
 from unittest.mock import patch
 
 import numpy as np
@@ -24,7 +25,7 @@ from sfumato.audit.verify import audit_release
 from sfumato.errors import AuditFailedError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.containment.exact import ExactContainmentSelector
-from sfumato.mechanisms.containment.greedy import CRITERIA, GreedyContainmentSelector
+from sfumato.mechanisms.containment.greedy import Criterion, GreedyContainmentSelector
 from sfumato.mechanisms.containment.maximal import MaximalContainmentSelector
 from sfumato.mechanisms.containment.optimal import OptimalContainmentSelector
 from sfumato.publishing.out_of_core.proposal import with_measured_levels
@@ -118,7 +119,7 @@ PLANS = st.sampled_from(
 def greedy(draw):
     return GreedyContainmentSelector(
         k=draw(st.integers(2, 6)),
-        criterion=draw(st.sampled_from(CRITERIA)),
+        criterion=draw(st.sampled_from(get_args(Criterion))),
         on_infeasible=draw(st.sampled_from(["stop", "skip"])),
         reveals=draw(st.sampled_from(["ones", "zeros", "both", {"age": "both", "town": "zeros"}])),
         max_unique_fraction=draw(st.sampled_from([None, 0.0, 0.1, 0.5])),

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reproductions.public_data import load_adult
 from sfumato.audit.claims import ClaimedRecoding
 from sfumato.audit.reading.values import evaluate as evaluate_in_audit
-from sfumato.datasets.public import load_adult
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, NotBinaryError, SchemaError
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binarize import BinarizePlan, binarize, quantile_cuts, shortest_decimal

@@ -193,7 +193,6 @@ def consistency(
     *,
     generalized: Mapping[str, Column],
     rows: NDArray[np.intp] | None = None,
-    allow_foreign: bool = False,
     read: GeneralizedColumns | None = None,
 ) -> Consistency:
     """Compare a release with its original on some columns.
@@ -204,8 +203,6 @@ def consistency(
         Kind and domain of the columns whose released cells are generalized; those of others are single values.
     rows : array or None
         Rows of the original that were released, in the order of the released rows; ``None`` takes all.
-    allow_foreign : bool
-        Whether cells may name values that the original lacks: for a reference table that is not the release's original.
     read : GeneralizedColumns or None
         Columns of the two tables that were read already.
 
@@ -227,7 +224,7 @@ def consistency(
             containing = unchanged(new.values, old.values)
         else:
             containing = read.read(name, name, column.kind, column.domain)
-            _require_readable(name, containing, allow_foreign)
+            _require_readable(name, containing)
         places = containing.places[old.codes if rows is None else old.codes[rows]]
         before.add(places, containing.n_places)
         after.add(new.codes, len(new.values))
@@ -241,11 +238,11 @@ def consistency(
     return Consistency(originals, classes, is_own, bits)
 
 
-def _require_readable(name: str, containing: Containing, allow_foreign: bool) -> None:
+def _require_readable(name: str, containing: Containing) -> None:
     if containing.n_unreadable:
         problem = f"has cells that cannot be read ({containing.n_unreadable:,} of {containing.n_cells:,} distinct ones)"
         raise SchemaError(problem, column=name)
-    if containing.n_foreign and not allow_foreign:
+    if containing.n_foreign:
         problem = f"has cells that name values which the original lacks ({containing.n_foreign:,} distinct ones)"
         raise SchemaError(problem, column=name)
 

@@ -34,12 +34,13 @@ PREPARED = "prepared columns"
 _PSEUDONYM = re.compile(r"p[0-9a-f]{24}")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_MOST_PROBLEMS = 5
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
-def _joined(problems: list[str], most: int = 5) -> str:
-    more = f"; and {len(problems) - most:,} more" if len(problems) > most else ""
-    return on_one_line("; ".join(problems[:most]) + more)
+def _joined(problems: list[str]) -> str:
+    more = f"; and {len(problems) - _MOST_PROBLEMS:,} more" if len(problems) > _MOST_PROBLEMS else ""
+    return on_one_line("; ".join(problems[:_MOST_PROBLEMS]) + more)
 
 
 class _CannotError(Exception):

@@ -168,8 +168,6 @@ class Door:
         Connections that are expected, all of which may come at once and from one address.
     welcome : callable
         Called with the streams of every connection whose handshake is finished.
-    turned_away : TurnedAway or None
-        Told of all others.
     """
 
     def __init__(
@@ -177,12 +175,11 @@ class Door:
         context: ssl.SSLContext,
         n_expected: int,
         welcome: Callable[[StreamReader, StreamWriter], None],
-        turned_away: TurnedAway | None = None,
     ) -> None:
         self._context = context
         self._welcome = welcome
         self._n_expected = n_expected
-        self._turned_away = turned_away or TurnedAway()
+        self._turned_away = TurnedAway()
         self.most_of_an_address = n_expected + _SPARE_AN_ADDRESS
         self.most = 2 * n_expected + _SPARE
         self._listeners: list[socket.socket] = []

@@ -136,11 +136,11 @@ class Tree:
         return np.arange(first, first + int(self.n_children[node]))
 
 
-def route(tree: Tree, columns: Sequence[TreeColumn], start: Ids | None = None) -> Ids:
+def route(tree: Tree, columns: Sequence[TreeColumn]) -> Ids:
     """Leaf of every row, without fractions.
 
     A row whose value is missing or unknown, or leads to a child that no training row reached, goes to the heaviest
-    child. ``start`` gives each row a node to start from (the root when left out).
+    child.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def route(tree: Tree, columns: Sequence[TreeColumn], start: Ids | None = None) -
     [1, 1, 2, 2]
     """
     n_rows = len(columns[0].codes) if columns else 0
-    node = np.zeros(n_rows, dtype=np.int32) if start is None else start.astype(np.int32).copy()
+    node = np.zeros(n_rows, dtype=np.int32)
     moving = np.flatnonzero(tree.attribute[node] != LEAF)
     while len(moving):
         at = node[moving]

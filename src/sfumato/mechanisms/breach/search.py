@@ -30,14 +30,10 @@ class ColumnRanking:
         PerfR of [PBI17]_: from the largest loss of performance to the smallest.
     by_privacy : tuple of int
         PrivR: from the smallest loss of the attacker to the largest.
-    performance_losses, attack_losses : tuple of float
-        The losses, by column.
     """
 
     by_performance: tuple[int, ...]
     by_privacy: tuple[int, ...]
-    performance_losses: tuple[float, ...]
-    attack_losses: tuple[float, ...]
 
 
 def rank_columns(judge: SubsetJudge, *, progress: Progress | None = None) -> ColumnRanking:
@@ -50,9 +46,11 @@ def rank_columns(judge: SubsetJudge, *, progress: Progress | None = None) -> Col
     performance, attack = judge.losses()
     by_performance = np.argsort(-performance.round(12), kind="stable")
     by_privacy = np.argsort(-attack.round(12), kind="stable")[::-1]
-    return ColumnRanking(
-        tuple(by_performance.tolist()), tuple(by_privacy.tolist()), tuple(performance.tolist()), tuple(attack.tolist())
-    )
+    return ColumnRanking(tuple(by_performance.tolist()), tuple(by_privacy.tolist()))
+
+
+SIGNIFICANCE_LEVEL = 0.05
+"""A lower performance is put up with unless the p-value is below this."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +63,6 @@ class AcceptanceRule:
         α: the largest PBI in percent.
     allow_increase : bool, default=False
         Whether α may be above 0, where an attacker may do better than with all columns.
-    significance_level : float, default=0.05
-        A lower performance is put up with unless the p-value is below this.
     bound_path : bool, default=True
         Whether a drop that leaves the breach above α is put back (Figure 5). If not, only performance decides what
         is put back, and subsets above α are passed through without becoming candidates: with α below 0 few single
@@ -78,7 +74,6 @@ class AcceptanceRule:
 
     max_breach_increase: float = 0.0
     allow_increase: bool = False
-    significance_level: float = 0.05
     bound_path: bool = True
     max_performance_loss: float | None = 5.0
 
@@ -93,9 +88,6 @@ class AcceptanceRule:
             problem = f"got {self.max_breach_increase!r}"
             hint = "above 0 an attacker may do better than with all columns; set allow_increase to permit it"
             raise InvalidParameterError("max_breach_increase", problem, allowed="at most 0", hint=hint)
-        if not 0 < self.significance_level < 1:
-            problem = f"got {self.significance_level!r}"
-            raise InvalidParameterError("significance_level", problem, allowed="between 0 and 1")
         loss = self.max_performance_loss
         if loss is not None and not 0 <= loss <= 100:
             raise InvalidParameterError("max_performance_loss", f"got {loss!r}", allowed="a percentage from 0 to 100")
@@ -106,7 +98,7 @@ class AcceptanceRule:
             return True
         loss = self.max_performance_loss
         is_large = loss is not None and performance < (1 - loss / 100) * baseline - _ROUNDING
-        return p_value >= self.significance_level and not is_large
+        return p_value >= SIGNIFICANCE_LEVEL and not is_large
 
     def is_safe(self, breach_increase: float) -> bool:
         """Whether a breach is at most α."""
@@ -262,13 +254,10 @@ class ScoreSearch:
         From all columns downwards or from one column upwards.
     is_safe : bool
         Whether the chosen subset has a breach of at most α; a backward search may run out of columns before.
-    n_compared : int
-        Number of subsets looked at.
     """
 
     path: tuple[Candidate, ...]
     is_safe: bool
-    n_compared: int
 
     @property
     def chosen(self) -> Candidate:
@@ -312,11 +301,9 @@ def search_by_score(
     rule = AcceptanceRule() if rule is None else rule
     present: Subset = tuple(range(judge.n_columns)) if direction == "backward" else ()
     path = [judge.baseline] if direction == "backward" else []
-    n_compared = len(path)
     n_steps = judge.n_columns - len(path)
     for step in range(n_steps):
         neighbours = _neighbours(judge, present, direction)
-        n_compared += len(neighbours)
         must_move = not present or not rule.is_safe(judge.breach_increase(present))
         safe = [subset for subset in neighbours if rule.is_safe(judge.breach_increase(subset))]
         if not safe and not must_move:
@@ -328,7 +315,7 @@ def search_by_score(
         path.append(judge.judge(present, direction))
         if progress is not None:
             progress(step + 1, n_steps, f"columns {'dropped' if direction == 'backward' else 'added'}")
-    return ScoreSearch(tuple(path), rule.is_safe(path[-1].breach_increase), n_compared)
+    return ScoreSearch(tuple(path), rule.is_safe(path[-1].breach_increase))
 
 
 def _neighbours(judge: SubsetJudge, present: Subset, direction: Direction) -> list[Subset]:
@@ -365,13 +352,10 @@ class OrderStability:
         Columns chosen in each order; None where no subset was accepted.
     candidates : tuple of Candidate
         All candidates of all orders, each once.
-    column_fractions : tuple of float
-        Of every column, the fraction of the orders whose choice holds it.
     """
 
     choices: tuple[Subset | None, ...]
     candidates: tuple[Candidate, ...]
-    column_fractions: tuple[float, ...]
 
     @property
     def most_frequent(self) -> tuple[Subset | None, float]:
@@ -407,15 +391,13 @@ def choices_from_random_orders(
         found |= {candidate.columns: candidate for candidate in search.candidates if candidate.columns not in found}
         if progress is not None:
             progress(n_done, n_orders, "random orders")
-    held = [sum(column in (choice or ()) for choice in choices) / n_orders for column in range(judge.n_columns)]
-    return OrderStability(tuple(choices), tuple(found.values()), tuple(held))
+    return OrderStability(tuple(choices), tuple(found.values()))
 
 
 # How a set of columns is searched for: along ranked lists, or by E(S) on the fly; and how much hangs on the order.
 
 
 Search = Literal["lists", "forward", "backward"]
-SEARCHES: tuple[str, ...] = get_args(Search)
 N_FREQUENT = 5
 
 

@@ -176,9 +176,7 @@ class Region(StrEnum):
     BETTER_AND_SAFER = "IV"
 
 
-def regions(
-    performance: ArrayLike, breach: ArrayLike, *, baseline_performance: float, baseline_breach: float = 0.0
-) -> tuple[Region, ...]:
+def regions(performance: ArrayLike, breach: ArrayLike, *, baseline_performance: float) -> tuple[Region, ...]:
     """Place subsets in the regions of the PBI-Perf plane.
 
     **Deviations.** [PBI17]_ leaves the borders open: as good as the baseline counts as better, as risky as safer, so
@@ -190,7 +188,7 @@ def regions(
     ['II', 'III']
     """
     gains = _numbers("performance", performance, less=baseline_performance)
-    increases = _numbers("breach", breach, less=baseline_breach)
+    increases = _numbers("breach", breach)
     _check_lengths({"performance": gains, "breach": increases})
     names = tuple(Region)
     return tuple(names[2 * (increase <= 0) + (gain >= 0)] for gain, increase in zip(gains, increases, strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,6 @@ Counts = NDArray[np.int64]
 Criterion = Literal[
     "hamming_separation", "distinguished_pairs", "class_contrast", "mutual_information", "classification_metric"
 ]
-CRITERIA: tuple[str, ...] = get_args(Criterion)
 
 _FIRST_BATCH, _LARGEST_BATCH = 32, 2048  # features whose gains are looked at again together
 _OFFERED = -1  # in place of a gain: a feature that is not to be offered any more

@@ -50,11 +50,9 @@ def read_hierarchy(path: str | os.PathLike[str], *, delimiter: str = ";", encodi
     return Hierarchy.from_rows(rows)
 
 
-def faults_of_file(
-    path: str | os.PathLike[str], *, delimiter: str = ";", encoding: str | None = None
-) -> list[InputError]:
+def faults_of_file(path: str | os.PathLike[str]) -> list[InputError]:
     """Find all that is wrong with the rows of a hierarchy file, or the first twenty things, with their lines."""
-    name, rows, lines = _read_rows(path, delimiter, encoding)
+    name, rows, lines = _read_rows(path, ";", None)
     return [_as_error(fault, name, lines) for fault in islice(faults_of(rows), _MAX_FAULTS)]
 
 

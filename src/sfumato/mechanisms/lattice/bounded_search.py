@@ -253,14 +253,14 @@ def rungs_below(problem: LatticeProblem) -> list[Rung]:
 class BoundedSearch:
     """Search that keeps the highest nodes known to fail, and the least bound of all others."""
 
-    def __init__(self, checker: NodeChecker, random_state: int = 0) -> None:
+    def __init__(self, checker: NodeChecker) -> None:
         self._checker = checker
         self._shape = checker.problem.shape
         self._terms = checker.loss.terms()
         self.costs = StepCosts(self._terms)
         self._program = _Program(self._terms)
         self._failing: NDArray[np.int64] = np.zeros((0, len(self._shape)), dtype=np.int64)
-        self._random = np.random.default_rng(random_state)
+        self._random = np.random.default_rng(0)
         self._lowest_sum = self._least_sum = self.costs.total((0,) * len(self._shape))
         self._bound_of_cells = 0.0
         self.is_finished = False

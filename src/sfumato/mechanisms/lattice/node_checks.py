@@ -190,16 +190,13 @@ class _Measured:
 class NodeChecker:
     """Checks nodes, each once, and remembers the best one.
 
-    Parameters
-    ----------
-    problem : LatticeProblem
-    time_limit : TimeLimit or None
-        Asked before a node is looked at that was not looked at before; may be exchanged between checks.
+    ``time_limit`` is asked before a node is looked at that was not looked at before; it may be exchanged between
+    checks.
     """
 
-    def __init__(self, problem: LatticeProblem, time_limit: TimeLimit | None = None) -> None:
+    def __init__(self, problem: LatticeProblem) -> None:
         self.problem = problem
-        self.time_limit = time_limit or TimeLimit()
+        self.time_limit = TimeLimit()
         self.roll_up = RollUp(problem, with_target=problem.loss in TARGET_LOSSES)
         self.judge = Judge(problem, self.roll_up.combinations)
         self.loss = loss_of(problem, self.roll_up)

@@ -132,11 +132,6 @@ class Preparation:
         """Whether it rests on a secret."""
         return self.pseudonym or self.shift_days is not None
 
-    @property
-    def is_of_single_cells(self) -> bool:
-        """Whether a prepared cell follows from the cell alone, whatever row it stands in."""
-        return not self.is_keyed
-
     def entries(self) -> list[dict[str, Any]]:
         """List what a manifest says of it: operations and their public parameters, in the order in which they act."""
         found: list[dict[str, Any]] = []

@@ -25,7 +25,6 @@ class MethodField:
     title: str
     hint: str = ""
     default: str = ""
-    is_needed: bool = False
     choices: tuple[tuple[str, str], ...] = ()
 
 
@@ -91,7 +90,7 @@ METHODS = (
         "Intervals of one width",
         "For numbers that people know in round steps, such as age in tens.",
         (
-            MethodField("width", "Width of the finest intervals", "such as 5", is_needed=True),
+            MethodField("width", "Width of the finest intervals", "such as 5"),
             MethodField("start", "Where an interval begins", default="0"),
             _MERGE,
         ),
@@ -106,7 +105,7 @@ METHODS = (
         "cuts",
         "Intervals at your own cuts",
         "For borders that mean something, such as 18 and 65.",
-        (MethodField("cuts", "Where the finest intervals begin", "such as 0,18,40,65", is_needed=True), _MERGE),
+        (MethodField("cuts", "Where the finest intervals begin", "such as 0,18,40,65"), _MERGE),
     ),
     Method(
         "mask",
@@ -120,7 +119,7 @@ METHODS = (
         "Groups of neighbours in an order",
         "For texts with an order, such as small, medium, large.",
         (
-            MethodField("order", "All values from lowest to highest", "separated by commas", is_needed=True),
+            MethodField("order", "All values from lowest to highest", "separated by commas"),
             MethodField("sizes", "Neighbours joined on each level", "such as 2,2; empty: two"),
         ),
     ),
@@ -252,13 +251,13 @@ WAYS = (
         "age",
         "Turn dates into ages",
         "Whole years on a day that you name.",
-        (MethodField("age_at", "Age on this day", "such as 2026-01-01", is_needed=True), *_BOUNDS),
+        (MethodField("age_at", "Age on this day", "such as 2026-01-01"), *_BOUNDS),
     ),
     Method(
         "shift",
         "Shift dates by a secret number of days",
         "All dates of a person (without such a column: of a row) move alike, so that the time between them stays.",
-        (MethodField("shift_days", "At most so many days either way", "such as 30", is_needed=True), _SCOPE),
+        (MethodField("shift_days", "At most so many days either way", "such as 30"), _SCOPE),
     ),
     Method(
         "masked",

@@ -105,12 +105,6 @@ def test_too_many_pairs_to_search_a_matching_among_keep_no_promise(monkeypatch):
     assert compare_sets("cab", ["ab", "abc", "abc"]).level_global == 0
 
 
-def test_a_reference_table_of_another_size_is_counted_but_not_matched():
-    found = compare_sets("ab", ["a", "ab", "abc"], allow_foreign=True)
-
-    assert levels(found) == (1, 2, 1, 1, 0)
-
-
 def test_rows_that_were_left_out():
     found = compare_sets("xab", ["ab", "ab"], rows=np.array([1, 2]))
 

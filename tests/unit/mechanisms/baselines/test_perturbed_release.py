@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import sfumato
+from reproductions.public_data import load_adult, load_pu1
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
-from sfumato.datasets.public import load_adult, load_pu1
 from sfumato.errors import AuditFailedError, InvalidParameterError, ManifestError, ManifestRefusedError
 from sfumato.manifest import Manifest, manifest_digest
 from sfumato.mechanisms.baselines.flipping import RandomFlipper

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,7 @@ from sfumato.measures.containment import containment_level
 from sfumato.mechanisms.containment import itemsets, optimal, support
 from sfumato.mechanisms.containment.base import Labelled
 from sfumato.mechanisms.containment.feasibility import maximal_columns, maximal_sets_of, reduce_table
-from sfumato.mechanisms.containment.greedy import CRITERIA, GreedyContainmentSelector
+from sfumato.mechanisms.containment.greedy import Criterion, GreedyContainmentSelector
 from sfumato.mechanisms.containment.improvement import SwappableRows, improved_columns
 from sfumato.mechanisms.containment.itemsets import heaviest_itemsets, largest_itemsets
 from sfumato.mechanisms.registry import build_mechanism
@@ -134,7 +135,7 @@ def test_persons_with_too_many_rows_to_add_up_are_counted_all_the_same(monkeypat
 # The searches.
 
 
-@given(people(4), st.sampled_from(CRITERIA), st.sampled_from(["stop", "skip"]), st.data())
+@given(people(4), st.sampled_from(get_args(Criterion)), st.sampled_from(["stop", "skip"]), st.data())
 def test_greedy_accepts_what_keeps_k_persons_and_nothing_else(table, criterion, on_infeasible, data):
     rows, persons, k = table
     reveals = data.draw(st.lists(st.sampled_from(REVEALS), min_size=len(rows[0]), max_size=len(rows[0])))

@@ -13,9 +13,9 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from feasible_sets import improved_set, maximal_feasible_sets
+from reproductions.public_data import load_adult, load_pu1
 from sfumato import BinarizePlan, GreedyContainmentSelector, binarize
 from sfumato.datasets.papers import toy_containment_table
-from sfumato.datasets.public import load_adult, load_pu1
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.mechanisms.containment import base
 from sfumato.mechanisms.containment import feasibility as transversals

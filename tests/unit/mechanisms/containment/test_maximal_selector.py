@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from reproductions.public_data import load_adult, load_pu1
 from sfumato.datasets.papers import toy_containment_table
-from sfumato.datasets.public import load_adult, load_pu1
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.manifest import in_three_digits
 from sfumato.mechanisms import time_limit

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.datasets.public import load_adult
+from reproductions.public_data import load_adult
 from sfumato.mechanisms.hierarchies import automatic as hierarchy_automatic
 from sfumato.mechanisms.hierarchies.automatic import (
     automatic_hierarchy,

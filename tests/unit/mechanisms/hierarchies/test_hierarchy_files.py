@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.datasets.public import load_adult
+from reproductions.adult_hierarchies import adult_hierarchies
+from reproductions.public_data import load_adult
 from sfumato.errors import InputError, InvalidParameterError, OutputError
-from sfumato.mechanisms.hierarchies.adult import adult_hierarchies
 from sfumato.mechanisms.hierarchies.files import faults_of_file, hierarchy_text, read_hierarchy, write_hierarchy
 from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy, covered
 

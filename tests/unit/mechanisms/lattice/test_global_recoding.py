@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 import sfumato
-from sfumato.datasets.public import load_adult, load_pima
+from reproductions.adult_hierarchies import adult_hierarchies
+from reproductions.public_data import load_adult, load_pima
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.mechanisms import time_limit
-from sfumato.mechanisms.hierarchies.adult import adult_hierarchies
 from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
 from sfumato.mechanisms.lattice import recoder as global_recoding
 from sfumato.mechanisms.lattice.gain import GainRecoder

@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from sfumato.mechanisms.lattice.models import CloseClasses, DiverseClasses
 
 from benchmarks.wide_lattices import OF_ARX, load_wide
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
@@ -17,7 +18,6 @@ from sfumato.mechanisms.lattice import recoder as regrouping
 from sfumato.mechanisms.lattice import search as lattice_search
 from sfumato.mechanisms.lattice.bounded_search import BoundedSearch
 from sfumato.mechanisms.lattice.lattice import LatticeProblem, RollUp
-from sfumato.mechanisms.lattice.models import CloseClasses, DiverseClasses
 from sfumato.mechanisms.lattice.node_checks import NodeChecker
 from sfumato.mechanisms.lattice.recoder import regroup
 from sfumato.mechanisms.lattice.search import search_lattice

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from sfumato.mechanisms.part_constraints import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.learning.c45.criteria import Entropy
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.mondrian.division import mondrian_partition
-from sfumato.mechanisms.part_constraints import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from sfumato.mechanisms.recoder import Cover, generalize
 
 ADULT = {0: True, 1: False, 4: True, 5: False, 6: False, 8: False, 9: False, 13: False}

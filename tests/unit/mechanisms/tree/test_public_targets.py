@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato
-from sfumato.datasets.public import data_folder
+from reproductions.public_data import data_folder
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table

@@ -88,9 +88,7 @@ def main() -> None:
         _, found = read(source(), metadataonly=True, **with_user_missing, **settings)
         about = described(found)
         say((COLUMNS, about))
-        if order["columns"] is not None:
-            settings["usecols"] = [about["names"][i] for i in order["columns"]]
-        wanted = settings.get("usecols", about["names"])
+        wanted = about["names"]
         texts = {name for name, is_text in zip(about["names"], about["are_texts"], strict=True) if is_text}
         n_rows = max(1, order["cells"] // max(1, len(wanted)))
         start = 0

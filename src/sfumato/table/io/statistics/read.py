@@ -391,8 +391,8 @@ class RawFile:
     data: bytes = b""
     cells: int = _CELLS_AT_ONCE
 
-    def blocks(self, positions: Sequence[int] | None = None) -> Iterator[Codebook | list[Raw]]:
-        """Give the codebook, then blocks of some columns (all when none are named)."""
+    def blocks(self) -> Iterator[Codebook | list[Raw]]:
+        """Give the codebook, then blocks of all columns."""
         command = _command()
         if command is None:
             problem = "is parsed in a process of its own, and this program cannot start one"
@@ -406,15 +406,13 @@ class RawFile:
             raise InputError(problem, path=self.place) from None
         with process:
             try:
-                yield from self._talk(process, positions)
+                yield from self._talk(process)
             except KeyboardInterrupt:
                 raise KeyboardInterrupt from None  # ours may come while the child's end by the same Ctrl-C is looked at
             finally:
                 process.kill()
 
-    def _talk(
-        self, process: subprocess.Popen[bytes], positions: Sequence[int] | None
-    ) -> Iterator[Codebook | list[Raw]]:
+    def _talk(self, process: subprocess.Popen[bytes]) -> Iterator[Codebook | list[Raw]]:
         given, answer = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
         n_bytes = self.path.stat().st_size if self.path is not None else len(self.data)
         order = {
@@ -422,7 +420,6 @@ class RawFile:
             "path": None if self.path is None else os.fspath(self.path),
             "n_bytes": n_bytes,
             "encoding": None if self.encoding is None else codecs.lookup(known_encoding(self.encoding)).name,
-            "columns": None if positions is None else sorted(positions),
             "cells": self.cells,
             "memory": max(_LEAST_MEMORY, LEAST_BYTES, available_memory() // 2),
         }
@@ -437,7 +434,7 @@ class RawFile:
                 outcome, found = said
                 if outcome != statistics_child.COLUMNS:
                     self._refuse(outcome)
-                yield Codebook(**found) if is_first else _block(found, positions)
+                yield Codebook(**found) if is_first else _block(found)
                 is_first = False
         except (EOFError, OSError, pickle.UnpicklingError) as error:
             if isinstance(error, InputError):
@@ -466,14 +463,10 @@ class RawFile:
         raise InputError(problem, path=self.place, hint=hint, remedy=("format",))
 
 
-def _block(found: tuple[int, list[tuple[str, Any, bytes]]], positions: Sequence[int] | None) -> list[Raw]:
-    """Columns of a block in the order asked for."""
+def _block(found: tuple[int, list[tuple[str, Any, bytes]]]) -> list[Raw]:
+    """Columns of a block."""
     n_rows, columns = found
-    raws = [_raw(n_rows, *column) for column in columns]
-    if positions is None:
-        return raws
-    by_position = dict(zip(sorted(positions), raws, strict=True))
-    return [by_position[i] for i in positions]
+    return [_raw(n_rows, *column) for column in columns]
 
 
 def _raw(n_rows: int, what: str, distinct: list[bytes] | None, content: bytes) -> Raw:

@@ -105,7 +105,7 @@ def data_folder() -> Path:
         If there is no such folder.
     """
     named = os.environ.get(FOLDER_VARIABLE)
-    folder = Path(named) if named else Path(__file__).resolve().parents[3].parent / "shared" / "data"
+    folder = Path(named) if named else Path(__file__).resolve().parents[1].parent / "shared" / "data"
     if not folder.is_dir():
         problem = "the folder of the public data sets does not exist"
         hint = (

@@ -1,16 +1,7 @@
-"""Study: two parties with the same rows and different columns (the paper's future work), both in one process.
+"""What two parties with the same people and different columns come to, computed from both tables in one process.
 
-What carries over. Each column lies with one party, so its utility and its entropy need no sum at all once that party
-knows the class of every common row. The trade-offs are merged into one order, and features go by it until both
-parties' gains reach their thresholds.
-
-What does not. (1) Which rows are common must be found first; here both tables are read in one process, between
-strangers it takes a private set intersection. (2) The class must lie with both. Where one party holds it alone, the
-counts of the other's values by class are inner products of columns of two parties, which no sum of counts gives.
-(3) Scores are compared in the open; hiding them takes a secure comparison. (4) With two parties a secure sum hides
-nothing: each can subtract its own part, also from "not yet". (5) A party gains only by its own columns, so the merged
-order may take all from one and never content the other. (6) The releases can be joined row by row again, and together
-single out more people than either. The gain does not measure that.
+The oracle of a protocol for columns that lie with different parties, which is not written yet;
+``docs/papers/collaborate.md`` says what such a protocol needs and what its releases do not promise.
 """
 
 from __future__ import annotations

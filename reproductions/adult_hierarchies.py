@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from sfumato.datasets.public import data_folder
+from reproductions.public_data import data_folder
 from sfumato.mechanisms.hierarchies.files import read_hierarchy
 from sfumato.mechanisms.hierarchies.hierarchy import ROOT, Hierarchy
 
@@ -37,7 +37,7 @@ _WEEKS_BEGIN = (
 
 
 def adult_hierarchies() -> dict[str, Hierarchy]:
-    """Hierarchies of the quasi-identifiers and the target of :func:`sfumato.datasets.public.load_adult`, by column.
+    """Hierarchies of the quasi-identifiers and the target of :func:`reproductions.public_data.load_adult`, by column.
 
     Hours per week are cut into part time (up to 34), full time (35 to 40) and more, and finer.
 

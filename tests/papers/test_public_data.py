@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.datasets.public import data_folder, load_adult, load_cmc, load_diabetes130, load_ilpd, load_pima, load_pu1
+from reproductions.public_data import (
+    data_folder,
+    load_adult,
+    load_cmc,
+    load_diabetes130,
+    load_ilpd,
+    load_pima,
+    load_pu1,
+)
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.schema import Kind, Role
 
