@@ -11,12 +11,12 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sfumato.mechanisms.lattice.models import PersonCrowds
 
 import sfumato
 from sfumato.attack.risk import reidentification_of
 from sfumato.audit.verify import audit_release
 from sfumato.cli.main import run
+from sfumato.counting.counts import Pairs
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.evaluation.comparison import counted_by_all, headline_risk
 from sfumato.evaluation.treatment import stratified_folds
@@ -24,6 +24,7 @@ from sfumato.guarantees import KAnonymity
 from sfumato.learning.c45.tree import TreeColumn
 from sfumato.learning.cross_fitted import class_scores
 from sfumato.manifest import manifest_digest
+from sfumato.mechanisms.lattice.conditions import Condition
 from sfumato.mechanisms.lattice.lattice import LatticeProblem
 from sfumato.mechanisms.lattice.node_checks import NodeChecker
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
@@ -786,7 +787,8 @@ def small_lattice(rows, limit):
     shares = ((np.full(6, 1 / 6), np.full(3, 1 / 3), np.ones(1)), (np.full(2, 0.5), np.ones(1)))
     persons = [person for _, _, person in cells]
     codes = np.unique(persons, return_inverse=True)[1]
-    model = PersonCrowds(2.0, column=0, n_persons=len(set(persons)))
+    asked = KAnonymity(2, (), unit="patient")
+    of_persons = Condition(asked, 0, Pairs.of_units(len(set(persons))), n_persons=len(set(persons)))
     problem = LatticeProblem(
         np.array([cell[:2] for cell in cells]),
         counts,
@@ -794,7 +796,7 @@ def small_lattice(rows, limit):
         shares,
         k=1,
         max_suppressed_fraction=limit,
-        models=(model,),
+        conditions=(of_persons,),
         sensitive=(codes,),
         limits_persons=True,
     )
