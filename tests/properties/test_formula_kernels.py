@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sfumato.mechanisms.part_constraints import DistinctDiversity, asks_for_two_values
 
 from sfumato.counting.classes import ClassValueCounts
 from sfumato.learning.c45.criteria import Entropy
@@ -28,7 +29,6 @@ from sfumato.mechanisms.lattice import losses as lattice_class_losses
 from sfumato.mechanisms.lattice import losses as lattice_losses
 from sfumato.mechanisms.lattice.lattice import LatticeProblem, RollUp
 from sfumato.mechanisms.mondrian.parts import Cuts, Scales, SortedParts, Widths
-from sfumato.mechanisms.part_constraints import DistinctDiversity, asks_for_two_values
 
 
 def dense_counts(n_values, *, largest=9, min_rows=1):

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sfumato.mechanisms.lattice.models import CloseClasses, DiverseClasses, LimitedClasses
+from sfumato.mechanisms.share_limits import DisclosureLimit, LargestShare, LikenessLimit
 
 from example_counts import part_of_the_examples
 from sfumato.errors import PrivacyNotAchievableError
@@ -20,11 +22,9 @@ from sfumato.mechanisms.lattice import lattice as lattice_tables
 from sfumato.mechanisms.lattice import search as lattice_search
 from sfumato.mechanisms.lattice.lattice import LatticeProblem, RollUp
 from sfumato.mechanisms.lattice.losses import COLUMN_LOSSES, LOSSES
-from sfumato.mechanisms.lattice.models import CloseClasses, DiverseClasses, LimitedClasses
 from sfumato.mechanisms.lattice.node_checks import Judge, NodeChecker
 from sfumato.mechanisms.lattice.recoder import regroup
 from sfumato.mechanisms.lattice.search import search_lattice
-from sfumato.mechanisms.share_limits import DisclosureLimit, LargestShare, LikenessLimit
 
 MODELS = (
     (),

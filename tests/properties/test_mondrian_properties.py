@@ -8,6 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sfumato.mechanisms.part_constraints import (
+    Closeness,
+    DistinctDiversity,
+    EntropyDiversity,
+    LimitedShares,
+    RecursiveDiversity,
+    constraint_of,
+)
+from sfumato.mechanisms.share_limits import DisclosureLimit, LargestShare, LikenessLimit
 
 from sfumato.counting.classes import ClassValueCounts
 from sfumato.guarantees import LDiversity, TCloseness
@@ -17,16 +26,7 @@ from sfumato.measures.diversity import distances_by_class, t_closeness
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.mondrian import parts as parts_module
 from sfumato.mechanisms.mondrian.division import mondrian_partition
-from sfumato.mechanisms.part_constraints import (
-    Closeness,
-    DistinctDiversity,
-    EntropyDiversity,
-    LimitedShares,
-    RecursiveDiversity,
-    constraint_of,
-)
 from sfumato.mechanisms.recoder import Cover, generalize
-from sfumato.mechanisms.share_limits import DisclosureLimit, LargestShare, LikenessLimit
 from table_levels import distinct_diversity_level, entropy_diversity_level, recursive_diversity_level
 
 RULES = ("penalty", "median", "gain", "score")
