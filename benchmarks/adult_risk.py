@@ -30,10 +30,10 @@ def profile_with_counts(table: Any) -> Any:
     """Count once, measure three times."""
     from sfumato.counting.classes import class_value_counts
     from sfumato.measures.anonymity import anonymity_level
-    from sfumato.measures.diversity import distinct_diversity_by_class, t_closeness
+    from sfumato.measures.diversity import distinct_diversity, t_closeness
 
     counts = class_value_counts(table, QUASI_IDENTIFIERS, SENSITIVE)
-    diversity = int(distinct_diversity_by_class(counts).min())
+    diversity = int(distinct_diversity(counts).min())
     return [anonymity_level(counts.class_sizes), diversity, t_closeness(counts)]
 
 

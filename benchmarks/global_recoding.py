@@ -29,7 +29,9 @@ def load_arx(columns: tuple[str, ...], sensitive: str | None, loss: str, folder:
     import numpy as np
     from sfumato.mechanisms.lattice.models import DiverseClasses
 
+    from sfumato.guarantees import LDiversity
     from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
+    from sfumato.mechanisms.lattice.conditions import Condition
     from sfumato.mechanisms.lattice.lattice import LatticeProblem
 
     with (ARX / "adult.csv").open(encoding="ascii") as lines:
@@ -49,7 +51,7 @@ def load_arx(columns: tuple[str, ...], sensitive: str | None, loss: str, folder:
         shares=tuple(tuple(h.shares(level) for level in range(h.n_levels)) for h in hierarchies),
         k=5,
         max_suppressed_fraction=0.015,
-        models=(DiverseClasses(3),) if sensitive else (),
+        conditions=(Condition(LDiversity(3, sensitive, columns)),) if sensitive else (),
         loss=loss,
         sensitive=(cells[:, -1],) if sensitive else (),
         target=None if sensitive or loss == "loss" else cells[:, -1],

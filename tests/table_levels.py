@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from sfumato.measures.diversity import (
-    distinct_diversity_by_class,
-    entropy_diversity_by_class,
-    recursive_diversity_by_class,
-)
+from sfumato.measures.diversity import distinct_diversity, entropy_diversity, recursive_diversity
 
 
 def distinct_diversity_level(counts):
     """Largest l for which a table is distinct l-diverse."""
-    return least(distinct_diversity_by_class(counts))
+    return least(distinct_diversity(counts))
 
 
 def entropy_diversity_level(counts):
     """Largest l for which a table is entropy l-diverse."""
-    return least(entropy_diversity_by_class(counts))
+    return least(entropy_diversity(counts))
 
 
 def recursive_diversity_level(counts, c):
     """Largest l for which a table is recursive (c, l)-diverse."""
-    return least(recursive_diversity_by_class(counts, c))
+    return least(recursive_diversity(counts, c))
 
 
 def least(levels):

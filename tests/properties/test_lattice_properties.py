@@ -1,4 +1,4 @@
-"""Search of a lattice of hierarchy levels beside a naive one over all nodes and rows, for every loss and model."""
+"""Search of a lattice of hierarchy levels beside a naive one over all nodes and rows, for every loss and condition."""
 
 import itertools
 import math
@@ -17,33 +17,52 @@ from sfumato.mechanisms.share_limits import DisclosureLimit, LargestShare, Liken
 
 from example_counts import part_of_the_examples
 from sfumato.errors import PrivacyNotAchievableError
+from sfumato.guarantees import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, LDiversity, TCloseness
 from sfumato.mechanisms.lattice import bounded_search as lattice_bounded
 from sfumato.mechanisms.lattice import lattice as lattice_tables
 from sfumato.mechanisms.lattice import search as lattice_search
+from sfumato.mechanisms.lattice.conditions import Condition
 from sfumato.mechanisms.lattice.lattice import LatticeProblem, RollUp
 from sfumato.mechanisms.lattice.losses import COLUMN_LOSSES, LOSSES
 from sfumato.mechanisms.lattice.node_checks import Judge, NodeChecker
 from sfumato.mechanisms.lattice.recoder import regroup
 from sfumato.mechanisms.lattice.search import search_lattice
 
-MODELS = (
+
+def diverse(level, variant="distinct", c=None, column=0):
+    return Condition(LDiversity(level, "s", (), variant, c), column)
+
+
+def close(t, distance="equal", column=0):
+    return Condition(TCloseness(t, "s", (), distance), column)
+
+
+def like(beta, likeness="basic", column=0):
+    return Condition(BetaLikeness(beta, "s", (), likeness), column)
+
+
+def limited(alpha, column=0):
+    return Condition(AlphaKAnonymity(alpha, 2, "s", ()), column)
+
+
+CONDITIONS = (
     (),
-    (DiverseClasses(2),),
-    (DiverseClasses(3, column=1),),
-    (DiverseClasses(1.7, "entropy"),),
-    (DiverseClasses(2, "recursive", c=1.5),),
-    (CloseClasses(0.3),),
-    (CloseClasses(0.25, "ordered"),),
-    (DiverseClasses(2), CloseClasses(0.4, column=1)),
-    (DiverseClasses(2, column=1), DiverseClasses(1.5, "entropy"), DiverseClasses(1, "recursive", c=2.0, column=1)),
-    (CloseClasses(0.4), CloseClasses(0.4, "ordered", column=1)),
-    (LimitedClasses(LikenessLimit(0.8)),),
-    (LimitedClasses(LikenessLimit(2.0, "enhanced"), column=1),),
-    (LimitedClasses(DisclosureLimit(0.7)),),
-    (LimitedClasses(LargestShare(0.6)),),
-    (DiverseClasses(2), LimitedClasses(LargestShare(0.5), column=1), LimitedClasses(LikenessLimit(1.5))),
+    (diverse(2),),
+    (diverse(3, column=1),),
+    (diverse(1.7, "entropy"),),
+    (diverse(2, "recursive", c=1.5),),
+    (close(0.3),),
+    (close(0.25, "ordered"),),
+    (diverse(2), close(0.4, column=1)),
+    (diverse(2, column=1), diverse(1.5, "entropy"), diverse(2, "recursive", c=4.0, column=1)),
+    (close(0.4), close(0.4, "ordered", column=1)),
+    (like(0.8),),
+    (like(2.0, "enhanced", column=1),),
+    (Condition(DeltaDisclosure(0.7, "s", ())),),
+    (limited(0.6),),
+    (diverse(2), limited(0.5, column=1), like(1.5)),
 )
-MONOTONE = tuple(models for models in MODELS if all(m.is_monotone_with_suppression for m in models))
+MONOTONE = tuple(asked for asked in CONDITIONS if all(one.guarantee.is_kept_by_growing for one in asked))
 
 
 class Rows(NamedTuple):
@@ -57,7 +76,7 @@ class Rows(NamedTuple):
     fraction: float
     weights: list[float] | None
 
-    def problem(self, loss="loss", models=()):
+    def problem(self, loss="loss", conditions=()):
         keys = [(*row, *s, t) for row, s, t in zip(self.rows, self.sensitive, self.target, strict=True)]
         counted = Counter(keys)
         cells = np.array(sorted(counted), dtype=np.int32)
@@ -69,7 +88,7 @@ class Rows(NamedTuple):
             shares=tuple(tuple(np.bincount(m) / len(m) for m in maps) for maps in self.maps),
             k=self.k,
             max_suppressed_fraction=self.fraction,
-            models=models,
+            conditions=conditions,
             loss=loss,
             weights=self.weights if loss in COLUMN_LOSSES else None,
             sensitive=(cells[:, n], cells[:, n + 1]),
@@ -125,47 +144,47 @@ def shares_of(values, domain):
 
 
 def keeps_to_limit(limit, values, everything):
-    if isinstance(limit, LargestShare):
-        return max(Counter(values).values()) / len(values) <= limit.at_most + 1e-9
+    if isinstance(limit, AlphaKAnonymity):
+        return max(Counter(values).values()) / len(values) <= limit.alpha + 1e-9
     domain = sorted(set(everything))
     pairs = list(zip(shares_of(values, domain), shares_of(everything, domain), strict=True))
-    if isinstance(limit, DisclosureLimit):
-        return all(q > 0 and abs(math.log(q / p)) < limit.at_most for q, p in pairs)
-    most = [min(limit.at_most, -math.log(p)) if limit.likeness == "enhanced" else limit.at_most for _, p in pairs]
+    if isinstance(limit, DeltaDisclosure):
+        return all(q > 0 and abs(math.log(q / p)) < limit.delta for q, p in pairs)
+    most = [min(limit.beta, -math.log(p)) if limit.likeness == "enhanced" else limit.beta for _, p in pairs]
     return all(q / p - 1 <= allowed + 1e-9 for (q, p), allowed in zip(pairs, most, strict=True))
 
 
-def satisfies(model, table, group, released):
-    values = [table.sensitive[i][model.column] for i in group]
-    if isinstance(model, LimitedClasses):
-        return keeps_to_limit(model.limit, values, [table.sensitive[i][model.column] for i in released])
+def satisfies(condition, table, group, released):
+    promised = condition.guarantee
+    values, everything = ([table.sensitive[i][condition.column] for i in rows] for rows in (group, released))
+    if isinstance(promised, BetaLikeness | DeltaDisclosure | AlphaKAnonymity):
+        return keeps_to_limit(promised, values, everything)
     counted = sorted(Counter(values).values(), reverse=True)
-    if isinstance(model, CloseClasses):
-        everything = [table.sensitive[i][model.column] for i in released]
+    if isinstance(promised, TCloseness):
         domain = sorted(set(everything))
         gaps = [p - q for p, q in zip(shares_of(values, domain), shares_of(everything, domain), strict=True)]
-        if model.distance == "equal":
+        if promised.distance == "equal":
             distance = sum(map(abs, gaps)) / 2
         else:
             steps = [abs(sum(gaps[: i + 1])) for i in range(len(gaps))]
             distance = sum(steps) / max(len(domain) - 1, 1)
-        return distance <= model.t + 1e-9
-    if model.variant == "distinct":
-        return len(counted) >= model.l
-    if model.variant == "entropy":
+        return distance <= promised.t + 1e-9
+    if promised.variant == "distinct":
+        return len(counted) >= promised.l
+    if promised.variant == "entropy":
         entropy = -sum(n / len(values) * math.log(n / len(values)) for n in counted)
-        return entropy >= math.log(model.l) - 1e-9
-    return counted[0] < Fraction(str(model.c)) * sum(counted[int(model.l) - 1 :])
+        return entropy >= math.log(promised.l) - 1e-9
+    return counted[0] < Fraction(str(promised.c)) * sum(counted[int(promised.l) - 1 :])
 
 
-def released_groups(table, models, groups):
+def released_groups(table, conditions, groups):
     kept = [g for g in groups if len(g) >= table.k]
     while True:
         released = [i for g in kept for i in g]
         still = kept
-        for model in models:  # one after the other, as each suppresses classes that the next is compared with
+        for condition in conditions:  # one after the other, as each suppresses classes that the next is compared with
             released = [i for g in still for i in g]
-            still = [g for g in still if satisfies(model, table, g, released)]
+            still = [g for g in still if satisfies(condition, table, g, released)]
         if len(still) == len(kept):
             return kept
         kept = still
@@ -228,10 +247,10 @@ def naive_loss(table, loss, levels, groups):
     return 1 - left / finest if finest > 1e-12 else 0.0
 
 
-def satisfying_nodes(table, models):
+def satisfying_nodes(table, conditions):
     """Nodes that satisfy the goal, each with the suppressed rows and the released groups, whatever the loss."""
     for levels in table.nodes:
-        groups = released_groups(table, models, groups_at(table, levels))
+        groups = released_groups(table, conditions, groups_at(table, levels))
         n_lost = len(table.rows) - sum(map(len, groups))
         if n_lost <= Fraction(str(table.fraction)) * len(table.rows):
             yield levels, n_lost, groups
@@ -259,10 +278,10 @@ def as_partition(table, problem, classes):
     return sorted(map(sorted, found.values()))
 
 
-def assert_same_as_naive(table, models):
-    nodes = list(satisfying_nodes(table, models))
+def assert_same_as_naive(table, conditions):
+    nodes = list(satisfying_nodes(table, conditions))
     for loss in LOSSES:
-        problem = table.problem(loss, models)
+        problem = table.problem(loss, conditions)
         expected = naive_best(table, loss, nodes)
         if expected is None:
             with pytest.raises(PrivacyNotAchievableError):
@@ -278,22 +297,22 @@ def assert_same_as_naive(table, models):
 
 
 @pytest.mark.slow
-@given(table=tables(), models=st.sampled_from(MODELS))
-def test_exact_search_finds_the_best_node_of_all(table, models):
-    assert_same_as_naive(table, models)
+@given(table=tables(), conditions=st.sampled_from(CONDITIONS))
+def test_exact_search_finds_the_best_node_of_all(table, conditions):
+    assert_same_as_naive(table, conditions)
 
 
 @pytest.mark.slow
 @part_of_the_examples(0.5)
-@given(table=tables(max_rows=10), models=st.sampled_from(MODELS))
-def test_search_of_large_lattices_finds_the_best_node_of_all_when_it_has_time(table, models):
+@given(table=tables(max_rows=10), conditions=st.sampled_from(CONDITIONS))
+def test_search_of_large_lattices_finds_the_best_node_of_all_when_it_has_time(table, conditions):
     with patch.object(lattice_search, "MAX_NODES", 1):
-        assert_same_as_naive(table, models)
+        assert_same_as_naive(table, conditions)
 
 
-def losses_at(table, loss, models, fractions, seconds=None):
+def losses_at(table, loss, conditions, fractions, seconds=None):
     """Loss of the search at each limit of suppressed rows, infinite where none is found; its clock counts readings."""
-    problem, found = table.problem(loss, models), []
+    problem, found = table.problem(loss, conditions), []
     for fraction in fractions:
         ticks = itertools.count()
         try:
@@ -313,10 +332,10 @@ FRACTIONS = st.lists(
 
 
 @pytest.mark.slow
-@given(table=tables(), models=st.sampled_from(MODELS), fractions=FRACTIONS)
-def test_a_looser_limit_of_suppressed_rows_never_raises_the_least_loss(table, models, fractions):
+@given(table=tables(), conditions=st.sampled_from(CONDITIONS), fractions=FRACTIONS)
+def test_a_looser_limit_of_suppressed_rows_never_raises_the_least_loss(table, conditions, fractions):
     for loss in LOSSES:
-        found = losses_at(table, loss, models, sorted(fractions))
+        found = losses_at(table, loss, conditions, sorted(fractions))
 
         rounded = [round(lost, 9) for lost in found]
         assert rounded == sorted(rounded, reverse=True), loss
@@ -324,23 +343,23 @@ def test_a_looser_limit_of_suppressed_rows_never_raises_the_least_loss(table, mo
 
 @pytest.mark.slow
 @part_of_the_examples(0.5)
-@given(table=tables(), models=st.sampled_from(MODELS), fractions=FRACTIONS, n_ticks=st.integers(1, 400))
-def test_a_looser_limit_never_raises_the_loss_however_little_work_is_allowed(table, models, fractions, n_ticks):
+@given(table=tables(), conditions=st.sampled_from(CONDITIONS), fractions=FRACTIONS, n_ticks=st.integers(1, 400))
+def test_a_looser_limit_never_raises_the_loss_however_little_work_is_allowed(table, conditions, fractions, n_ticks):
     """The search of large lattices, with a budget of work that is counted in readings of the clock.
 
     Numbers of suppressed rows are tried as a ladder, or every one.
     """
     for loss, few_rows in itertools.product(LOSSES, (0, 32)):
         with patch.object(lattice_search, "MAX_NODES", 1), patch.object(lattice_bounded, "_FEW_ROWS", few_rows):
-            found = losses_at(table, loss, models, sorted(fractions), seconds=1000.0 * n_ticks)
+            found = losses_at(table, loss, conditions, sorted(fractions), seconds=1000.0 * n_ticks)
 
         assert found == sorted(found, reverse=True), (loss, few_rows)
 
 
 @pytest.mark.slow
-@given(table=tables(), models=st.sampled_from(MODELS), data=st.data())
-def test_rolled_up_classes_equal_those_counted_from_the_rows(table, models, data):
-    problem = table.problem(models=models)
+@given(table=tables(), conditions=st.sampled_from(CONDITIONS), data=st.data())
+def test_rolled_up_classes_equal_those_counted_from_the_rows(table, conditions, data):
+    problem = table.problem(conditions=conditions)
     limits = data.draw(st.sampled_from([{"_SMALL_SPAN": 1}, {"_MAX_DENSE": 0}, {"_MAX_KEY": 40}, {"_MAX_TABLES": 1}]))
     with patch.multiple(lattice_tables, _SMALL_TABLE=0, **limits):
         roll_up = RollUp(problem)
@@ -370,35 +389,35 @@ def pairs(nodes):
 
 
 @pytest.mark.slow
-@given(table=tables(), models=st.sampled_from(MODELS))
-def test_rows_that_miss_a_condition_declared_monotone_never_grow_going_up(table, models):
-    found = verdicts(table.problem(models=models))
+@given(table=tables(), conditions=st.sampled_from(CONDITIONS))
+def test_rows_that_miss_a_condition_declared_monotone_never_grow_going_up(table, conditions):
+    found = verdicts(table.problem(conditions=conditions))
 
     for below, above in pairs(table.nodes):
         assert found[below].n_surely_suppressed >= found[above].n_surely_suppressed
         assert found[below].n_suppressed >= found[below].n_surely_suppressed
-        if models in MONOTONE:
+        if conditions in MONOTONE:
             assert found[below].n_suppressed == found[below].n_surely_suppressed
 
 
 @pytest.mark.slow
-@given(table=tables(), models=st.sampled_from(MODELS))
-def test_without_suppression_every_condition_that_holds_holds_above(table, models):
-    found = verdicts(table.problem(models=models))
+@given(table=tables(), conditions=st.sampled_from(CONDITIONS))
+def test_without_suppression_every_condition_that_holds_holds_above(table, conditions):
+    found = verdicts(table.problem(conditions=conditions))
 
     for below, above in pairs(table.nodes):
         assert found[below].n_suppressed > 0 or found[above].n_suppressed == 0
 
 
 @pytest.mark.slow
-@given(table=tables(), models=st.sampled_from(MODELS))
-def test_bounds_hold_for_the_node_and_all_above_or_below(table, models):
+@given(table=tables(), conditions=st.sampled_from(CONDITIONS))
+def test_bounds_hold_for_the_node_and_all_above_or_below(table, conditions):
     for loss in LOSSES:
-        assert_bounds_hold(loss, table, models)
+        assert_bounds_hold(loss, table, conditions)
 
 
-def assert_bounds_hold(loss, table, models):
-    problem = table.problem(loss, models)
+def assert_bounds_hold(loss, table, conditions):
+    problem = table.problem(loss, conditions)
     checker = NodeChecker(problem)
     tables_at = {levels: checker.roll_up.table(levels) for levels in table.nodes}
     verdict = {levels: checker.judge.judge(found) for levels, found in tables_at.items()}
@@ -417,15 +436,18 @@ def assert_bounds_hold(loss, table, models):
 
 
 @pytest.mark.slow
-@given(table=tables(), models=st.sampled_from([m for m in MODELS if not any(x.depends_on_kept for x in m)]))
-def test_regrouped_classes_satisfy_the_goal_and_nothing_more_can_be_released(table, models):
-    is_achievable = any(satisfying_nodes(table, models))
+@given(
+    table=tables(),
+    conditions=st.sampled_from([m for m in CONDITIONS if not any(x.guarantee.compares_with_table for x in m)]),
+)
+def test_regrouped_classes_satisfy_the_goal_and_nothing_more_can_be_released(table, conditions):
+    is_achievable = any(satisfying_nodes(table, conditions))
     for loss in ("loss", "height", "discernibility"):
-        assert_nothing_more_can_be_released(loss, table, models, is_achievable)
+        assert_nothing_more_can_be_released(loss, table, conditions, is_achievable)
 
 
-def assert_nothing_more_can_be_released(loss, table, models, is_achievable):
-    problem = table.problem(loss, models)
+def assert_nothing_more_can_be_released(loss, table, conditions, is_achievable):
+    problem = table.problem(loss, conditions)
     if not is_achievable:
         with pytest.raises(PrivacyNotAchievableError):
             search_lattice(problem)
@@ -440,9 +462,9 @@ def assert_nothing_more_can_be_released(loss, table, models, is_achievable):
     assert ((result.rounds == 0) == (first.classes >= 0)).all()
     for group in groups:
         assert len(group) >= table.k
-        assert all(satisfies(model, table, group, group) for model in models)
+        assert all(satisfies(condition, table, group, group) for condition in conditions)
     for number, levels in enumerate(result.levels):
         (members,) = as_partition(table, problem, np.where(result.rounds == number, 0, -1))
         assert all(group in groups for group in groups_at(table, levels, members))
     for levels in table.nodes:
-        assert not released_groups(table, models, groups_at(table, levels, left))
+        assert not released_groups(table, conditions, groups_at(table, levels, left))

@@ -18,12 +18,13 @@ from sfumato.mechanisms.part_constraints import (
 )
 from sfumato.mechanisms.share_limits import DisclosureLimit, LargestShare, LikenessLimit
 
-from sfumato.counting.classes import ClassValueCounts
-from sfumato.guarantees import LDiversity, TCloseness
+from sfumato.counting.counts import Counts
+from sfumato.guarantees import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, LDiversity, TCloseness
 from sfumato.learning.c45.criteria import Entropy, Variance
 from sfumato.learning.c45.tree import LEAF
-from sfumato.measures.diversity import distances_by_class, t_closeness
+from sfumato.measures.diversity import distances, t_closeness
 from sfumato.mechanisms.axes import Axis
+from sfumato.mechanisms.constraints import Promised
 from sfumato.mechanisms.mondrian import parts as parts_module
 from sfumato.mechanisms.mondrian.division import mondrian_partition
 from sfumato.mechanisms.recoder import Cover, generalize
@@ -298,7 +299,7 @@ LEVELS = {
 
 
 def measured_level(guarantee, counts):
-    return LEVELS[guarantee.variant](guarantee, ClassValueCounts.from_contingency(np.array(counts)[:, None]))
+    return LEVELS[guarantee.variant](guarantee, Counts.from_contingency(np.array(counts)[:, None]))
 
 
 def evenly_sensitive(table):
@@ -316,9 +317,7 @@ def test_constrained_groups_are_diverse_and_cannot_be_cut(strict, guarantee, tab
     table = evenly_sensitive(table)
     sensitive = np.array(table.target, dtype=np.int32)
     with patch.object(parts_module, "CELLS_AT_ONCE", cells_at_once):
-        of_row = table.divide(
-            split=rule, strict=strict, is_allowed=constraint_of(guarantee), sensitive=sensitive
-        ).of_row
+        of_row = table.divide(split=rule, strict=strict, is_allowed=Promised(guarantee), sensitive=sensitive).of_row
 
     def is_diverse(rows):
         return guarantee.is_met_by(measured_level(guarantee, np.bincount(sensitive[rows], minlength=3)))
@@ -337,8 +336,7 @@ def test_groups_under_closeness_are_close_and_cannot_be_cut(guarantee, table, ru
     table = evenly_sensitive(table)
     sensitive = np.array(table.target, dtype=np.int32)
     overall = np.bincount(sensitive, minlength=3)
-    constraint = Closeness(guarantee.t, guarantee.distance, overall)
-    of_row = table.divide(split=rule, is_allowed=constraint, sensitive=sensitive).of_row
+    of_row = table.divide(split=rule, is_allowed=Promised(guarantee, overall), sensitive=sensitive).of_row
 
     def is_close(rows):
         shares = [sum(sensitive[row] == value for row in rows) / len(rows) for value in range(3)]
@@ -348,35 +346,40 @@ def test_groups_under_closeness_are_close_and_cannot_be_cut(guarantee, table, ru
         return (abs(ahead[0]) + abs(ahead[0] + ahead[1])) / 2 <= guarantee.t + 1e-9
 
     groups = members(of_row)
-    counted = ClassValueCounts.from_contingency(np.array([np.bincount(sensitive[g], minlength=3) for g in groups]).T)
+    counted = Counts.from_contingency(np.array([np.bincount(sensitive[g], minlength=3) for g in groups]).T)
     assert t_closeness(counted, guarantee.distance) <= guarantee.t + 1e-9
     assert not any(list(cuts_of(laid_out(table, rule), group, is_close)) for group in groups)
 
 
-LIMITS = [LikenessLimit(0.6), LikenessLimit(3.0, "enhanced"), DisclosureLimit(0.7), LargestShare(0.6)]
+LIMITS = [
+    BetaLikeness(0.6, "s", ("c",)),
+    BetaLikeness(3.0, "s", ("c",), "enhanced"),
+    DeltaDisclosure(0.7, "s", ("c",)),
+    AlphaKAnonymity(0.6, 2, "s", ("c",)),
+]
 
 
 def keeps_to_limit(limit, own, overall):
     """Whether a group keeps to a limit, by the definitions."""
     shares = [n / sum(own) for n in own]
     pairs = [(q, n / sum(overall)) for q, n in zip(shares, overall, strict=True) if n]
-    if isinstance(limit, LargestShare):
-        return max(shares) <= limit.at_most + 1e-9
-    if isinstance(limit, DisclosureLimit):
-        return all(q > 0 and abs(math.log(q / p)) < limit.at_most for q, p in pairs)
-    most = [min(limit.at_most, -math.log(p)) if limit.likeness == "enhanced" else limit.at_most for _, p in pairs]
+    if isinstance(limit, AlphaKAnonymity):
+        return max(shares) <= limit.alpha + 1e-9
+    if isinstance(limit, DeltaDisclosure):
+        return all(q > 0 and abs(math.log(q / p)) < limit.delta for q, p in pairs)
+    most = [min(limit.beta, -math.log(p)) if limit.likeness == "enhanced" else limit.beta for _, p in pairs]
     return all(q / p - 1 <= allowed + 1e-9 for (q, p), allowed in zip(pairs, most, strict=True))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.describe())
+@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.in_short())
 @given(table=tables(), rule=st.sampled_from(RULES))
 def test_groups_under_limits_of_shares_keep_them_and_cannot_be_cut(limit, table, rule):
     """Written out for every group and for each cut that is left."""
     table = evenly_sensitive(table)
     sensitive = np.array(table.target, dtype=np.int32)
     overall = np.bincount(sensitive, minlength=3)
-    of_row = table.divide(split=rule, is_allowed=LimitedShares(limit, overall), sensitive=sensitive).of_row
+    of_row = table.divide(split=rule, is_allowed=Promised(limit, overall), sensitive=sensitive).of_row
 
     def is_kept(rows):
         return keeps_to_limit(limit, np.bincount(sensitive[rows], minlength=3).tolist(), overall.tolist())
@@ -391,11 +394,9 @@ def test_distances_of_closeness_are_those_of_the_measure(counts):
     """Values that do not occur have no place in the order."""
     of_parts = np.array(counts)
     for distance in ("equal", "ordered"):
-        levels = Closeness(0.2, distance, of_parts.sum(axis=0)).levels(of_parts)
+        levels = Promised(TCloseness(0.2, "s", ("c",), distance), of_parts.sum(axis=0)).levels(of_parts)
 
-        assert levels == pytest.approx(
-            distances_by_class(ClassValueCounts.from_contingency(of_parts.T), distance), abs=1e-12
-        )
+        assert levels == pytest.approx(distances(Counts.from_contingency(of_parts.T), distance), abs=1e-12)
 
 
 @given(table=tables(), rule=st.sampled_from(RULES))
@@ -403,9 +404,8 @@ def test_each_of_several_sensitive_columns_has_its_own_constraint(table, rule):
     """Groups satisfy both by counts made by hand, and what could be cut under both was."""
     table = evenly_sensitive(table)
     sensitive = np.array([table.target, np.arange(len(table.target)) % 2], dtype=np.int32)
-    of_row = table.divide(
-        split=rule, is_allowed=[DistinctDiversity(3), DistinctDiversity(2)], sensitive=sensitive
-    ).of_row
+    constraints = [Promised(LDiversity(level, "s", ("c",))) for level in (3, 2)]
+    of_row = table.divide(split=rule, is_allowed=constraints, sensitive=sensitive).of_row
 
     def is_diverse(rows):
         return len(set(sensitive[0, rows])) >= 3 and len(set(sensitive[1, rows])) >= 2
@@ -422,15 +422,11 @@ def test_each_of_several_sensitive_columns_has_its_own_constraint(table, rule):
 def test_levels_of_constraints_are_those_of_the_measures(counts, c):
     """Part by part, and so also for a table of parts."""
     of_parts = np.array(counts)
-    for constraint, guarantee in [
-        (DistinctDiversity(2), CONSTRAINTS[0]),
-        (EntropyDiversity(2), CONSTRAINTS[1]),
-        (RecursiveDiversity(2, c), LDiversity(2, "s", ("c",), "recursive", c)),
-    ]:
-        levels = constraint.levels(of_parts)
+    for guarantee in [*CONSTRAINTS[:2], LDiversity(2, "s", ("c",), "recursive", c)]:
+        levels = Promised(guarantee).levels(of_parts)
 
         assert levels == pytest.approx([measured_level(guarantee, part) for part in counts], abs=1e-12)
-        assert constraint(of_parts).tolist() == (levels >= 2 - 1e-9).tolist()
+        assert Promised(guarantee)(of_parts).tolist() == (levels >= guarantee.l - 1e-9).tolist()
 
 
 def variance(rows):

@@ -14,7 +14,7 @@ from sfumato.mechanisms.lattice import rounds as lattice_rounds
 from sfumato.mechanisms.lattice.lattice import RollUp
 from sfumato.mechanisms.lattice.rounds import recode_in_rounds
 from tests.example_counts import part_of_the_examples
-from tests.properties.test_lattice_properties import MODELS, groups_at, satisfies, tables
+from tests.properties.test_lattice_properties import CONDITIONS, groups_at, satisfies, tables
 
 
 @st.composite
@@ -27,9 +27,9 @@ def tables_with_tops(draw, max_rows=16):
 # --- the naive rounds -------------------------------------------------------------------------------------------------
 
 
-def is_safe(table, models, group):
+def is_safe(table, conditions, group):
     everything = range(len(table.rows))
-    return len(group) >= table.k and all(satisfies(model, table, group, everything) for model in models)
+    return len(group) >= table.k and all(satisfies(condition, table, group, everything) for condition in conditions)
 
 
 def penalty(table, levels, row):
@@ -43,9 +43,9 @@ def labels_of(table, levels, row):
     return tuple(m[level][v] for m, level, v in zip(table.maps, levels, table.rows[row], strict=True))
 
 
-def released_at(table, models, levels, left, needed):
+def released_at(table, conditions, levels, left, needed):
     """Cheapest safe groups, without those that are held back so that the rest is safe as one group."""
-    groups = [g for g in groups_at(table, levels, left) if is_safe(table, models, g)]
+    groups = [g for g in groups_at(table, levels, left) if is_safe(table, conditions, g)]
     groups.sort(key=lambda g: (round(penalty(table, levels, g[0]), 10), labels_of(table, levels, g[0])))
     if sum(map(len, groups)) == len(left):
         return groups
@@ -54,16 +54,16 @@ def released_at(table, models, levels, left, needed):
     step = 1
     while groups and sum(map(len, groups)) >= needed:
         released = {i for g in groups for i in g}
-        if is_safe(table, models, [i for i in left if i not in released]):
+        if is_safe(table, conditions, [i for i in left if i not in released]):
             return groups
         groups, step = groups[: max(len(groups) - step, 0)], 2 * step
     return []
 
 
-def naive_round(table, models, left, needed):
+def naive_round(table, conditions, left, needed):
     found = []
     for levels in table.nodes:
-        groups = released_at(table, models, levels, left, needed)
+        groups = released_at(table, conditions, levels, left, needed)
         rows = [i for g in groups for i in g]
         if len(rows) >= needed:
             score = sum(penalty(table, levels, i) for i in rows) / len(rows)
@@ -71,7 +71,7 @@ def naive_round(table, models, left, needed):
     return min(found)
 
 
-def naive_rounds(table, models, fraction):
+def naive_rounds(table, conditions, fraction):
     """Levels and rows of each round."""
     least = max(math.ceil(round(fraction * len(table.rows), 9)), 1)
     left, needed, found = list(range(len(table.rows))), 0, []
@@ -79,7 +79,7 @@ def naive_rounds(table, models, fraction):
         wanted = min(least, math.ceil(len(left) / 10))
         if not found or needed > min(3 * wanted, len(left)):
             needed = wanted
-        (*_, levels), rows = naive_round(table, models, left, needed)
+        (*_, levels), rows = naive_round(table, conditions, left, needed)
         found.append((levels, sorted(rows)))
         left = [i for i in left if i not in set(rows)]
     return found
@@ -100,20 +100,20 @@ FRACTIONS = st.sampled_from([0.01, 0.1, 0.3, 0.7, 1.0])
 
 @pytest.mark.slow
 @part_of_the_examples(0.5)
-@given(table=tables_with_tops(), models=st.sampled_from(MODELS), fraction=FRACTIONS)
-def test_every_round_takes_the_best_node_of_all(table, models, fraction):
-    problem = table.problem("certainty_penalty", models)
-    if not is_safe(table, models, range(len(table.rows))):
+@given(table=tables_with_tops(), conditions=st.sampled_from(CONDITIONS), fraction=FRACTIONS)
+def test_every_round_takes_the_best_node_of_all(table, conditions, fraction):
+    problem = table.problem("certainty_penalty", conditions)
+    if not is_safe(table, conditions, range(len(table.rows))):
         with pytest.raises(PrivacyNotAchievableError):
             recode_in_rounds(problem, fraction)
         return
     found = recode_in_rounds(problem, fraction)
 
     assert found.proven
-    assert rows_of_rounds(table, problem, found) == naive_rounds(table, models, fraction)
+    assert rows_of_rounds(table, problem, found) == naive_rounds(table, conditions, fraction)
 
 
-def assert_released_safely(table, problem, models, found):
+def assert_released_safely(table, problem, conditions, found):
     """Every row is released, and rows with equal released labels satisfy the goal whichever round they are of."""
     assert (found.rounds >= 0).all()
     classes = {}
@@ -130,7 +130,7 @@ def assert_released_safely(table, problem, models, found):
             )
             classes.setdefault(members, []).append(i)
     assert sorted(i for group in classes.values() for i in group) == list(range(len(table.rows)))
-    assert all(is_safe(table, models, group) for group in classes.values())
+    assert all(is_safe(table, conditions, group) for group in classes.values())
 
 
 @pytest.mark.slow
@@ -139,19 +139,22 @@ def assert_released_safely(table, problem, models, found):
 )
 @part_of_the_examples(0.3)
 @given(
-    table=tables_with_tops(24), models=st.sampled_from(MODELS), fraction=FRACTIONS, work=st.sampled_from([1, 60, 10**9])
+    table=tables_with_tops(24),
+    conditions=st.sampled_from(CONDITIONS),
+    fraction=FRACTIONS,
+    work=st.sampled_from([1, 60, 10**9]),
 )
 def test_every_release_satisfies_the_goal_however_little_work_is_allowed(
-    loss, most_held, table, models, fraction, work
+    loss, most_held, table, conditions, fraction, work
 ):
-    problem = table.problem(loss, models)
-    if not is_safe(table, models, range(len(table.rows))):
+    problem = table.problem(loss, conditions)
+    if not is_safe(table, conditions, range(len(table.rows))):
         return
     with patch.object(lattice_rounds, "MOST_HELD", most_held):
         found = recode_in_rounds(problem, fraction, work)
         again = recode_in_rounds(problem, fraction, work)
 
-    assert_released_safely(table, problem, models, found)
+    assert_released_safely(table, problem, conditions, found)
     assert (found.levels, found.rounds.tolist()) == (again.levels, again.rounds.tolist())
 
 

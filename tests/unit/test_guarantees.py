@@ -1,5 +1,6 @@
 """A guarantee is declared whole, or not at all."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 import pytest
 
+from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import GUARANTEES, Guarantee, declared
 from sfumato.guarantees.anonymity import GlobalAnonymity, KKAnonymity
 from sfumato.guarantees.base import GuaranteeWords, L, Level
@@ -14,6 +16,7 @@ from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.guarantees.closeness import TCloseness
 from sfumato.guarantees.containment import Containment
 from sfumato.guarantees.differential_privacy import DifferentialPrivacy
+from sfumato.guarantees.diversity import LDiversity
 from sfumato.guarantees.forms import form_of_type
 
 
@@ -80,6 +83,24 @@ def test_the_form_of_a_field_follows_from_its_type(hint, form):
 def test_the_words_for_a_level_leave_out_the_number_that_promises_nothing(level, words, refused):
     assert level.allowed == words
     assert not level.makes_sense(refused)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "fields"),
+    [
+        *[("l", LDiversity, {"l": level}) for level in (0.5, 1, math.nan, math.inf)],
+        ("l", LDiversity, {"l": 1, "variant": "entropy"}),
+        ("l", LDiversity, {"l": 1, "variant": "recursive", "c": 2.0}),
+        ("c", LDiversity, {"l": 2, "variant": "recursive"}),
+        ("c", LDiversity, {"l": 2, "c": 1.0}),
+        *[("c", LDiversity, {"l": 2, "variant": "recursive", "c": c}) for c in (0, -1, math.nan, math.inf)],
+        *[("t", TCloseness, {"t": t}) for t in (-0.1, 1, math.nan)],
+    ],
+    ids=str,
+)
+def test_a_level_that_says_nothing_or_that_no_table_has_is_refused(name, kind, fields):
+    with pytest.raises(InvalidParameterError, match=f"^{name} must"):
+        kind(sensitive="ill", columns=(), **fields)
 
 
 NAMES = tuple("abcdefgh")

@@ -73,6 +73,8 @@ class LDiversity(MayLeaveOut):
             raise InvalidParameterError(
                 "c", f"got {self.c!r}", allowed="given for recursive l-diversity and only there"
             )
+        if self.c is not None and not 0 < self.c < math.inf:
+            raise InvalidParameterError("c", f"got {self.c!r}", allowed="above 0")
 
     def describe(self) -> str:
         """Say the promise in one plain sentence."""

@@ -4,8 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.counting.classes import ClassValueCounts, class_size_counts, class_value_counts, equivalence_classes
+from sfumato.counting.classes import class_size_counts, class_value_counts, equivalence_classes
 from sfumato.counting.contingency import contingencies, contingency
+from sfumato.counting.counts import Counts
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.coding import Table
 from strategies import CategoricalRows
@@ -54,7 +55,7 @@ def test_values_within_classes_are_counted_missing_ones_too():
     assert counts.class_sizes.tolist() == [1, 1, 3]
     assert counts.n_distinct.tolist() == [1, 1, 2]
     assert counts.value_totals.tolist() == [4, 1]
-    assert repr(counts) == "ClassValueCounts(3 classes, 2 values, 5 rows)"
+    assert repr(counts) == "Counts(3 classes, 2 values, 5 rows)"
 
 
 def test_without_quasi_identifiers_all_values_are_in_one_class():
@@ -69,7 +70,7 @@ def test_sensitive_column_among_the_quasi_identifiers_has_one_value_a_class():
 
 
 def test_dense_counts_leave_out_classes_without_rows():
-    counts = ClassValueCounts.from_contingency([[2, 0, 1], [0, 0, 3]])
+    counts = Counts.from_contingency([[2, 0, 1], [0, 0, 3]])
 
     assert counts.n_classes == 2
     assert counts.class_sizes.tolist() == [2, 4]

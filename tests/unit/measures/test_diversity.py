@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
-from sfumato.counting.classes import ClassValueCounts
+from sfumato.counting.counts import Counts, DenseCounts
 from sfumato.errors import InvalidParameterError
 from sfumato.measures.diversity import distinct_diversity, entropy_diversity, recursive_diversity, t_closeness
 from table_levels import distinct_diversity_level, entropy_diversity_level, recursive_diversity_level
 
-EMPTY = ClassValueCounts.from_contingency(np.zeros((0, 0), dtype=np.int64))
-SALARIES = ClassValueCounts.from_contingency(np.repeat(np.eye(3, dtype=np.int64), 3, axis=0))
+EMPTY = Counts.from_contingency(np.zeros((0, 0), dtype=np.int64))
+SALARIES = Counts.from_contingency(np.repeat(np.eye(3, dtype=np.int64), 3, axis=0))
 
 
 def counts_of(*classes):
     """One list of counts by value for each class."""
-    return ClassValueCounts.from_contingency(np.array(classes).T)
+    return Counts.from_contingency(np.array(classes).T)
 
 
 def test_distinct_level_is_that_of_the_least_diverse_class():
@@ -59,7 +59,9 @@ def test_levels_of_dense_counts_are_those_of_the_last_axis(level):
     """Of one group, and of groups of groups."""
     groups = np.array([[[4, 3, 1], [8, 3, 1]], [[2, 2, 0], [5, 0, 0]]])
 
-    assert level(groups).tolist() == [[level(group).tolist() for group in part] for part in groups]
+    found = level(DenseCounts.alone(groups)).tolist()
+
+    assert found == [[level(DenseCounts.alone(group)).tolist() for group in part] for part in groups]
 
 
 def test_recursive_level_takes_decimals_at_their_word():
@@ -82,7 +84,7 @@ def test_ordered_distance_of_the_salaries_of_li_et_al():
     spread = np.zeros((9, 2), dtype=np.int64)
     spread[[3, 5, 8], 0] = 1
     spread[:, 1] = 1000 - spread[:, 0]
-    assert t_closeness(ClassValueCounts.from_contingency(spread), "ordered") == pytest.approx(0.167, abs=1e-3)
+    assert t_closeness(Counts.from_contingency(spread), "ordered") == pytest.approx(0.167, abs=1e-3)
 
 
 def test_equal_distance_is_half_the_sum_of_differences():

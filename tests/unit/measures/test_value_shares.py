@@ -8,15 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.counting.classes import ClassValueCounts
-from sfumato.measures.value_shares import (
-    disclosure_levels,
-    disclosure_levels_by_class,
-    largest_shares,
-    largest_shares_by_class,
-    likeness_levels,
-    likeness_levels_by_class,
-)
+from sfumato.counting.counts import Counts, DenseCounts
+from sfumato.measures.value_shares import disclosure_levels, largest_shares, likeness_levels
 
 CLASSES = st.lists(st.lists(st.integers(0, 6), min_size=4, max_size=4).filter(any), min_size=1, max_size=4)
 
@@ -37,38 +30,36 @@ def likeness_of(pairs, enhanced):
 
 
 @given(CLASSES)
-def test_dense_counts_and_counts_by_class_follow_the_definitions(counts):
+def test_both_forms_of_counts_follow_the_definitions(counts):
     """Values that do not occur anywhere do not count, those that a class lacks do for δ."""
-    dense, by_class = np.array(counts), ClassValueCounts.from_contingency(np.array(counts).T)
-    overall, written_out = dense.sum(axis=0), list(shares(counts))
+    dense, written_out = np.array(counts), list(shares(counts))
+    forms = DenseCounts(dense, dense.sum(axis=0)), Counts.from_contingency(dense.T)
 
-    for likeness in ("basic", "enhanced"):
-        expected = [likeness_of(pairs, likeness == "enhanced") for pairs in written_out]
-        assert likeness_levels(dense, overall, likeness).tolist() == pytest.approx(expected)
-        assert likeness_levels_by_class(by_class, likeness).tolist() == pytest.approx(expected)
-    expected = [max(abs(math.log(q / p)) if q else math.inf for p, q in pairs) for pairs in written_out]
-    assert disclosure_levels(dense, overall).tolist() == pytest.approx(expected, abs=1e-12)
-    assert disclosure_levels_by_class(by_class).tolist() == pytest.approx(expected, abs=1e-12)
-    expected = [float(max(q for _, q in pairs)) for pairs in written_out]
-    assert largest_shares(dense).tolist() == pytest.approx(expected)
-    assert largest_shares_by_class(by_class).tolist() == pytest.approx(expected)
+    for of_form in forms:
+        for likeness in ("basic", "enhanced"):
+            expected = [likeness_of(pairs, likeness == "enhanced") for pairs in written_out]
+            assert likeness_levels(of_form, likeness).tolist() == pytest.approx(expected)
+        expected = [max(abs(math.log(q / p)) if q else math.inf for p, q in pairs) for pairs in written_out]
+        assert disclosure_levels(of_form).tolist() == pytest.approx(expected, abs=1e-12)
+        expected = [float(max(q for _, q in pairs)) for pairs in written_out]
+        assert largest_shares(of_form).tolist() == pytest.approx(expected)
 
 
 def test_a_part_without_rows_keeps_to_every_limit():
     """As with t-closeness: there is nobody in it."""
-    nobody, overall = np.zeros((1, 2), dtype=np.int64), np.array([3, 1])
+    nobody = DenseCounts(np.zeros((1, 2), dtype=np.int64), np.array([3, 1]))
 
-    assert likeness_levels(nobody, overall, "enhanced").tolist() == [0.0]
-    assert disclosure_levels(nobody, overall).tolist() == [0.0]
+    assert likeness_levels(nobody, "enhanced").tolist() == [0.0]
+    assert disclosure_levels(nobody).tolist() == [0.0]
     assert largest_shares(nobody).tolist() == [0.0]
 
 
 def test_classes_are_compared_with_those_that_are_kept():
     """Levels of the others are of no interest, and cost no warning."""
-    counts = ClassValueCounts.from_contingency([[2, 1, 0], [2, 1, 0], [0, 0, 5]])
+    counts = Counts.from_contingency([[2, 1, 0], [2, 1, 0], [0, 0, 5]])
     compared = counts.compared_with(np.array([True, True, False]))
 
-    assert disclosure_levels_by_class(counts).tolist() == [math.inf] * 3
-    assert disclosure_levels_by_class(compared)[:2].tolist() == [0.0, 0.0]
-    assert likeness_levels_by_class(compared, "enhanced")[:2].tolist() == [0.0, 0.0]
-    assert not math.isnan(likeness_levels_by_class(counts.compared_with(np.zeros(3, dtype=np.bool_)))[0])
+    assert disclosure_levels(counts).tolist() == [math.inf] * 3
+    assert disclosure_levels(compared)[:2].tolist() == [0.0, 0.0]
+    assert likeness_levels(compared, "enhanced")[:2].tolist() == [0.0, 0.0]
+    assert not math.isnan(likeness_levels(counts.compared_with(np.zeros(3, dtype=np.bool_)))[0])

@@ -16,8 +16,10 @@ from sfumato.mechanisms.part_constraints import DistinctDiversity
 from sfumato import Mondrian, release
 from sfumato.audit.verify import audit_release
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.guarantees import LDiversity
 from sfumato.mechanisms.auto import Automatic
 from sfumato.mechanisms.both_roles import GroupedValues, group_values
+from sfumato.mechanisms.constraints import Promised
 from sfumato.mechanisms.lattice.local import LocalRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
@@ -71,7 +73,7 @@ def test_no_division_of_neighbours_has_more_groups(counts, k):
 )
 def test_what_two_parts_satisfy_their_union_satisfies(counts, k, l):  # noqa: E741
     one, other = np.array(counts, dtype=np.int64).T
-    asked = GroupedValues(k, DistinctDiversity(l))
+    asked = GroupedValues(k, Promised(LDiversity(l, "s", ())))
     if asked(one[None])[0] and asked(other[None])[0]:
         assert asked((one + other)[None])[0]
 

@@ -490,6 +490,10 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         if coarse is not None:
             released, compared = coarse.made.table.coded_part, (coarse.released, coarse.baseline)
             by_recoder = dict(coarse.made.manifest.evidence)
+            # the limit is a setting of the recoder, which is not stated here
+            by_recoder["utility"] = {
+                name: figure for name, figure in by_recoder["utility"].items() if name != "suppression_limit_counts"
+            }
         _, class_sizes = np.unique(released.codes(chosen), axis=0, return_counts=True)
         level = anonymity_level(class_sizes)
         return {

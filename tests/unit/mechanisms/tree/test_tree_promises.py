@@ -10,6 +10,7 @@ from sfumato.guarantees import LDiversity, TCloseness
 from sfumato.learning import cross_fitted
 from sfumato.learning.c45.tree import LEAF, route
 from sfumato.mechanisms.axes import axes_of
+from sfumato.mechanisms.constraints import constraint_on
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 from sfumato.publishing.publish import make_release
 from sfumato.schema import Column, Kind, Role, Schema

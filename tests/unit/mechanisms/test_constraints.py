@@ -7,6 +7,7 @@ from sfumato.mechanisms.part_constraints import Closeness, DistinctDiversity, co
 
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import LDiversity, TCloseness
+from sfumato.mechanisms.constraints import Promised, constraint_on
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.publishing.publish import make_release
 from sfumato.schema import Column, Kind, Role, Schema
@@ -46,15 +47,10 @@ def test_nothing_promised_is_no_constraint():
 
 def test_one_value_is_close_to_itself_and_parts_without_rows_too():
     """There is nothing to be far from."""
-    assert Closeness(0.0, "equal", np.array([4]))(np.array([[2], [0]])).tolist() == [True, True]
-    assert Closeness(0.0, "ordered", np.array([2, 2]))(np.array([[0, 0]])).tolist() == [True]
+    equal, ordered = (TCloseness(0.0, "illness", QUASI, distance) for distance in ("equal", "ordered"))
 
-
-@pytest.mark.parametrize("t", [-0.1, 1.5, float("nan")])
-def test_a_distance_that_none_has_is_refused(t):
-    """By its name."""
-    with pytest.raises(InvalidParameterError, match="t must be between 0 and 1"):
-        Closeness(t, "equal", np.array([1, 1]))
+    assert Promised(equal, np.array([4]))(np.array([[2], [0]])).tolist() == [True, True]
+    assert Promised(ordered, np.array([2, 2]))(np.array([[0, 0]])).tolist() == [True]
 
 
 @pytest.mark.parametrize("distance", ["equal", "ordered"])
@@ -87,11 +83,13 @@ def test_spellings_are_kept_close_in_a_release():
     ("options", "name"),
     [
         ({"distance": "ordered"}, "distance"),
-        ({"t": 2}, "t"),
+        ({"t": -0.1}, "t"),
+        ({"t": 1}, "t"),
+        ({"t": float("nan")}, "t"),
         ({"t": "near"}, "t"),
         ({"sensitive": "illness"}, "sensitive"),
     ],
-    ids=["a distance alone", "too far", "no number", "a column alone"],
+    ids=["a distance alone", "below none", "any", "none", "no number", "a column alone"],
 )
 def test_what_makes_no_sense_is_refused_by_name(options, name):
     """Before anything is computed."""
@@ -112,4 +110,3 @@ def test_other_promises_say_nothing_of_closeness():
     release = Mondrian(k=2, l=2).release(table_of(["flu", "cold"] * 4))
 
     assert not {"t", "distance"} & set(release.manifest.mechanism["parameters"])
-    assert DistinctDiversity(2).describe() == "distinct 2-diversity"

@@ -12,6 +12,8 @@ from sfumato.mechanisms.share_limits import DisclosureLimit, LargestShare, Liken
 
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
+from sfumato.guarantees import AlphaKAnonymity, BetaLikeness, DeltaDisclosure
+from sfumato.mechanisms.lattice.conditions import Condition
 from sfumato.mechanisms.lattice.gain import GainRecoder
 from sfumato.mechanisms.lattice.local import LocalRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
@@ -238,11 +240,12 @@ def test_slicing_leaves_the_useful_columns_unprotected_and_says_so(table):
 
 def test_what_alpha_needs_is_a_number_of_values():
     """Shares of at most α add up over 1/α values at least; of what compares with other classes nothing follows."""
-    assert LimitedClasses(LargestShare(0.5)).necessary().l == pytest.approx(2)
-    assert LimitedClasses(LargestShare(0.3)).necessary().l == pytest.approx(10 / 3)
-    assert LimitedClasses(LikenessLimit(1.0)).necessary() is None
-    assert LimitedClasses(DisclosureLimit(1.0)).necessary() is None
-    assert [LimitedClasses(one).depends_on_kept for one in (LargestShare(0.3), DisclosureLimit(1.0))] == [False, True]
+    of_alpha = [AlphaKAnonymity(alpha, 2, "illness", QUASI) for alpha in (0.5, 0.3)]
+    compared = BetaLikeness(1.0, "illness", QUASI), DeltaDisclosure(1.0, "illness", QUASI)
+
+    assert [Condition(one).necessary().guarantee.l for one in of_alpha] == [2, 4]
+    assert [Condition(one).necessary() for one in compared] == [None, None]
+    assert [one.compares_with_table for one in (*of_alpha, *compared)] == [False, False, True, True]
 
 
 @pytest.mark.parametrize("asked", ["beta=0.5", "delta=0.5", "alpha=0.5"])
