@@ -27,7 +27,6 @@ MOST_SECONDS = 25.0
 def load_arx(columns: tuple[str, ...], sensitive: str | None, loss: str, folder: Path) -> Any:
     """Count the cells of ARX's copy with its hierarchies."""
     import numpy as np
-    from sfumato.mechanisms.lattice.models import DiverseClasses
 
     from sfumato.guarantees import LDiversity
     from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy

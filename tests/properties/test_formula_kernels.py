@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sfumato.mechanisms.part_constraints import DistinctDiversity, asks_for_two_values
 
 from sfumato.counting.counts import DenseCounts
 from sfumato.guarantees import LDiversity

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sfumato.mechanisms.lattice.models import CloseClasses, DiverseClasses, LimitedClasses
-from sfumato.mechanisms.share_limits import DisclosureLimit, LargestShare, LikenessLimit
 
 from example_counts import part_of_the_examples
 from sfumato.errors import PrivacyNotAchievableError

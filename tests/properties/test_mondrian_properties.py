@@ -8,15 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sfumato.mechanisms.part_constraints import (
-    Closeness,
-    DistinctDiversity,
-    EntropyDiversity,
-    LimitedShares,
-    RecursiveDiversity,
-    constraint_of,
-)
-from sfumato.mechanisms.share_limits import DisclosureLimit, LargestShare, LikenessLimit
 
 from sfumato.counting.counts import Counts
 from sfumato.guarantees import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, LDiversity, TCloseness
@@ -24,7 +15,7 @@ from sfumato.learning.c45.criteria import Entropy, Variance
 from sfumato.learning.c45.tree import LEAF
 from sfumato.measures.diversity import distances, t_closeness
 from sfumato.mechanisms.axes import Axis
-from sfumato.mechanisms.constraints import Promised
+from sfumato.mechanisms.constraints import Limit, Promised
 from sfumato.mechanisms.mondrian import parts as parts_module
 from sfumato.mechanisms.mondrian.division import mondrian_partition
 from sfumato.mechanisms.recoder import Cover, generalize
@@ -317,7 +308,7 @@ def test_constrained_groups_are_diverse_and_cannot_be_cut(strict, guarantee, tab
     table = evenly_sensitive(table)
     sensitive = np.array(table.target, dtype=np.int32)
     with patch.object(parts_module, "CELLS_AT_ONCE", cells_at_once):
-        of_row = table.divide(split=rule, strict=strict, is_allowed=Promised(guarantee), sensitive=sensitive).of_row
+        of_row = table.divide(split=rule, strict=strict, limits=[Limit(Promised(guarantee), sensitive)]).of_row
 
     def is_diverse(rows):
         return guarantee.is_met_by(measured_level(guarantee, np.bincount(sensitive[rows], minlength=3)))
@@ -336,7 +327,7 @@ def test_groups_under_closeness_are_close_and_cannot_be_cut(guarantee, table, ru
     table = evenly_sensitive(table)
     sensitive = np.array(table.target, dtype=np.int32)
     overall = np.bincount(sensitive, minlength=3)
-    of_row = table.divide(split=rule, is_allowed=Promised(guarantee, overall), sensitive=sensitive).of_row
+    of_row = table.divide(split=rule, limits=[Limit(Promised(guarantee, overall), sensitive)]).of_row
 
     def is_close(rows):
         shares = [sum(sensitive[row] == value for row in rows) / len(rows) for value in range(3)]
@@ -379,7 +370,7 @@ def test_groups_under_limits_of_shares_keep_them_and_cannot_be_cut(limit, table,
     table = evenly_sensitive(table)
     sensitive = np.array(table.target, dtype=np.int32)
     overall = np.bincount(sensitive, minlength=3)
-    of_row = table.divide(split=rule, is_allowed=Promised(limit, overall), sensitive=sensitive).of_row
+    of_row = table.divide(split=rule, limits=[Limit(Promised(limit, overall), sensitive)]).of_row
 
     def is_kept(rows):
         return keeps_to_limit(limit, np.bincount(sensitive[rows], minlength=3).tolist(), overall.tolist())
@@ -405,7 +396,7 @@ def test_each_of_several_sensitive_columns_has_its_own_constraint(table, rule):
     table = evenly_sensitive(table)
     sensitive = np.array([table.target, np.arange(len(table.target)) % 2], dtype=np.int32)
     constraints = [Promised(LDiversity(level, "s", ("c",))) for level in (3, 2)]
-    of_row = table.divide(split=rule, is_allowed=constraints, sensitive=sensitive).of_row
+    of_row = table.divide(split=rule, limits=[Limit(*one) for one in zip(constraints, sensitive, strict=True)]).of_row
 
     def is_diverse(rows):
         return len(set(sensitive[0, rows])) >= 3 and len(set(sensitive[1, rows])) >= 2

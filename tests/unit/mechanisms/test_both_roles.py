@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from sfumato.mechanisms.part_constraints import DistinctDiversity
 
 from sfumato import Mondrian, release
 from sfumato.audit.verify import audit_release

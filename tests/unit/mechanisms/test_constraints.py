@@ -3,11 +3,10 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from sfumato.mechanisms.part_constraints import Closeness, DistinctDiversity, constraint_on
 
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import LDiversity, TCloseness
-from sfumato.mechanisms.constraints import Promised, constraint_on
+from sfumato.mechanisms.constraints import Promised, limits_of
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.publishing.publish import make_release
 from sfumato.schema import Column, Kind, Role, Schema
@@ -26,23 +25,24 @@ def table_of(illness, role=Role.SENSITIVE):
 def test_l_counts_values_and_t_values_and_spellings():
     """Two spellings of one illness are one value for l; for t they must be spread evenly as well."""
     table = table_of(["flu", "Flu", "cold", "cold"])
-    diverse, codes = constraint_on(table, [LDiversity(2, "illness", QUASI)])
-    close, spelled = constraint_on(table, [LDiversity(2, "illness", QUASI), TCloseness(0.2, "illness", QUASI)])
+    (diverse,) = limits_of(table, [LDiversity(2, "illness", QUASI)])
+    (close,) = limits_of(table, [LDiversity(2, "illness", QUASI), TCloseness(0.2, "illness", QUASI)])
+    codes, spelled = diverse.codes, close.codes
     one_spelling = np.bincount(spelled[[0, 2]], minlength=3)[None]
 
     assert codes.tolist() == [0, 0, 1, 1]
-    assert diverse.describe() == "distinct 2-diversity"
-    assert not diverse(np.bincount(codes[:2], minlength=2)[None])[0]
+    assert diverse.constraint.describe() == "distinct 2-diversity"
+    assert not diverse.constraint(np.bincount(codes[:2], minlength=2)[None])[0]
     assert len(set(spelled.tolist())) == 3
-    assert close.describe() == "distinct 2-diversity and 0.2-closeness (equal distance)"
-    assert close(np.bincount(spelled)[None])[0]
-    assert not close(one_spelling)[0]
-    assert close.levels(one_spelling).tolist() == pytest.approx([0.25])
+    assert close.constraint.describe() == "distinct 2-diversity and 0.2-closeness (equal distance)"
+    assert close.constraint(np.bincount(spelled)[None])[0]
+    assert not close.constraint(one_spelling)[0]
+    assert close.constraint.levels(one_spelling).tolist() == pytest.approx([0.25])
 
 
 def test_nothing_promised_is_no_constraint():
     """So that nothing is counted for it."""
-    assert constraint_on(table_of(["flu", "cold"]), []) is None
+    assert limits_of(table_of(["flu", "cold"]), []) == []
 
 
 def test_one_value_is_close_to_itself_and_parts_without_rows_too():

@@ -7,8 +7,6 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from sfumato.mechanisms.lattice.models import LimitedClasses
-from sfumato.mechanisms.share_limits import DisclosureLimit, LargestShare, LikenessLimit
 
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.evaluation.requested_guarantees import AskedGuarantee

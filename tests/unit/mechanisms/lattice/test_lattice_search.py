@@ -9,7 +9,6 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from sfumato.mechanisms.lattice.models import CloseClasses, DiverseClasses
 
 from benchmarks.wide_lattices import OF_ARX, load_wide
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError

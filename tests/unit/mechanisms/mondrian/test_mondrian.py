@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from sfumato.mechanisms.part_constraints import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees import LDiversity
 from sfumato.learning.c45.criteria import Entropy
 from sfumato.mechanisms.axes import Axis
-from sfumato.mechanisms.constraints import Promised
+from sfumato.mechanisms.constraints import Limit, Promised
 from sfumato.mechanisms.mondrian.division import mondrian_partition
 from sfumato.mechanisms.recoder import Cover, generalize
 
@@ -191,7 +190,7 @@ def test_more_than_there_are_rows_cannot_be_met():
 def test_a_table_that_is_not_diverse_cannot_be_divided(asked):
     """One sensitive value only: nothing can be met but level 1."""
     with pytest.raises(PrivacyNotAchievableError, match="diversity of the sensitive column") as raised:
-        mondrian_partition([numbers([1, 2])], 1, is_allowed=diverse(*asked), sensitive=np.zeros(2, dtype=np.int32))
+        mondrian_partition([numbers([1, 2])], 1, limits=[Limit(diverse(*asked), np.zeros(2, dtype=np.int32))])
 
     assert raised.value.best_level == 1
 
@@ -201,7 +200,7 @@ def test_diversity_stops_a_cut():
     axis, sensitive = numbers([1, 1, 2, 2]), np.array([0, 0, 1, 1], dtype=np.int32)
 
     assert groups([axis], 2) == [0, 0, 1, 1]
-    assert groups([axis], 2, is_allowed=diverse(2), sensitive=sensitive) == [0] * 4
+    assert groups([axis], 2, limits=[Limit(diverse(2), sensitive)]) == [0] * 4
 
 
 @pytest.mark.parametrize(
@@ -213,7 +212,6 @@ def test_diversity_stops_a_cut():
         ([numbers([1, 2])], 1.5, {}, "k"),
         ([numbers([1, 2])], 1, {"split": "mean"}, "split"),
         ([numbers([1, 2])], 1, {"split": "gain"}, "statistics"),
-        ([numbers([1, 2])], 1, {"is_allowed": diverse(2)}, "sensitive"),
         ([numbers([1, 2])], 1, {"sensitive": np.zeros(2, dtype=np.int32)}, "sensitive"),
     ],
 )

@@ -3,14 +3,13 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from sfumato.mechanisms.part_constraints import constraint_on
 
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees import LDiversity, TCloseness
 from sfumato.learning import cross_fitted
 from sfumato.learning.c45.tree import LEAF, route
 from sfumato.mechanisms.axes import axes_of
-from sfumato.mechanisms.constraints import constraint_on
+from sfumato.mechanisms.constraints import limits_of
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 from sfumato.publishing.publish import make_release
 from sfumato.schema import Column, Kind, Role, Schema
@@ -76,7 +75,8 @@ def test_groups_keep_what_is_promised_of_the_sensitive_column(table, rule, refin
 def test_pruning_by_the_lowest_rule_is_a_naive_recursion(table):
     """From the leaves up: a branch goes when what is left below it is a group that may not be one."""
     promised = [LDiversity(2, "illness", ("age", "job")), TCloseness(0.5, "illness", ("age", "job"))]
-    constraint, sensitive = constraint_on(table, promised)
+    (limit,) = limits_of(table, promised)
+    constraint, sensitive = limit.constraint, limit.codes
     mechanism = ErrorRiskTree(k=3, generalization="uniform", refine=False, l=2, t=0.5)
     mechanism.recode(table)
     tree = mechanism.tree_
