@@ -24,6 +24,7 @@ from sfumato.cli.options.tables import (
     role_options,
 )
 from sfumato.cli.speaking.on_stderr import quiet_option
+from sfumato.cli.start import INTERRUPTED
 from sfumato.errors import on_one_line
 from sfumato.schema import PROJECT_NAME
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from sfumato.table.roles import ColumnGuess
 
 
-INTERRUPTED = 130
 _A_DAY = 86_400.0
 
 
@@ -251,10 +251,7 @@ def _endings_as_interruptions() -> Iterator[None]:
 
 
 def _interrupt(*_: object) -> None:
-    """Interrupt as Ctrl-C does, also in a process that was started in the background and ignores that."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        raise KeyboardInterrupt
-    signal.raise_signal(signal.SIGINT)
+    raise KeyboardInterrupt
 
 
 def _as_it_comes(result: Mapping[str, Any]) -> str:
