@@ -142,8 +142,9 @@ class Manifest:
         if text != _canonical(data):
             problem = "is not in its canonical form: order of keys, blanks or spelling differ"
             raise ManifestRefusedError(problem, path=path)
-        entries = {f.name: data[f.name] for f in fields(cls)}
-        return cls(**{name: tuple(entry) if isinstance(entry, list) else entry for name, entry in entries.items()})
+        found = {f.name: data[f.name] for f in fields(cls)}
+        entries: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
+        return cls(**entries)
 
 
 def _canonical(data: Mapping[str, Any]) -> str:
