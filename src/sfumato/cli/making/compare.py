@@ -24,7 +24,6 @@ from sfumato.cli.options.tables import (
     role_options,
 )
 from sfumato.cli.speaking.on_stderr import quiet_option
-from sfumato.cli.start import INTERRUPTED
 from sfumato.errors import on_one_line
 from sfumato.schema import PROJECT_NAME
 
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from sfumato.table.roles import ColumnGuess
 
 
+INTERRUPTED = 130
 _A_DAY = 86_400.0
 
 
