@@ -16,7 +16,7 @@ from sfumato.datasets.admissions import admissions
 from sfumato.evaluation.comparison import short_guarantees
 from sfumato.evaluation.requested_guarantees import AskedGuarantee, is_readable
 from sfumato.manifest import Manifest, manifest_digest
-from sfumato.manifest_schema import problems_in, schema_of_version
+from sfumato.manifest_schema import problems_in, schema
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.publishing.publish import make_release
 from sfumato.report.not_covered import not_promised
@@ -63,7 +63,7 @@ def main() -> None:
     honest, summary = audited(), summarize(release)
     rows = release.table.to_arrow().select(list(QUASI)).to_pylist()
     asked, plain = AskedGuarantee.parse("m=6"), [{**entry, "is_partial": False} for entry in manifest["guarantees"]]
-    forms = schema_of_version(2)["properties"]["guarantees"]["items"]["oneOf"]
+    forms = schema()["properties"]["guarantees"]["items"]["oneOf"]
     words = next(one for one in summary["guarantees"] if one["kind"] == "group-mean")
     found = {
         "reader": Manifest.from_json(text).promised()[-1] == promise(5.0),

@@ -8,7 +8,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from sfumato.audit.manifest_form import _MANIFESTS, Kinds, Limited, Names, _form_of
+from sfumato.audit.manifest_form import _MANIFEST, Kinds, Limited, Names, _form_of
 from sfumato.schema import Kind, Role
 
 Path = tuple[str | int, ...]
@@ -32,8 +32,7 @@ PLAUSIBLE = {
 
 def mutants(manifest: dict[str, Any], names: list[str], others: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Give every mutant with the words for it; ``names`` are the original's columns, ``others`` texts to be put in."""
-    form = _MANIFESTS[manifest["sfumato_manifest"]]
-    for path, said, value in _changes(manifest, form, (), names, others):
+    for path, said, value in _changes(manifest, _MANIFEST, (), names, others):
         if path and path[0] in ("digest", "sfumato_manifest"):
             continue
         changed = copy.deepcopy(manifest)

@@ -11,7 +11,7 @@ import pytest
 
 import sfumato
 from sfumato.audit.evidence import with_names_of_files
-from sfumato.audit.manifest_form import _MANIFESTS, Kinds, Limited, Names, _form_of, parsed_manifest
+from sfumato.audit.manifest_form import _MANIFEST, Kinds, Limited, Names, _form_of, parsed_manifest
 from sfumato.audit.verify import audit_release
 from sfumato.cli.main import run
 from sfumato.errors import InvalidParameterError, ManifestRefusedError, SfumatoError
@@ -181,7 +181,7 @@ def is_set_apart(place):
 def free_bits(one):
     """Bits of every entry that can be another one without that the audit says so; figures that it names apart."""
     free, named = {}, {}
-    for place, form in leaves(one.manifest, _MANIFESTS[one.manifest["sfumato_manifest"]]):
+    for place, form in leaves(one.manifest, _MANIFEST):
         if is_set_apart(place):
             continue
         found = at(one.manifest, place)
@@ -228,7 +228,7 @@ def test_no_entry_takes_a_hundred_characters_or_fifteen_digits(audited, setting)
     """Every entry of a real manifest, tried with a long text and with fine numbers, is refused or named."""
     one = audited(setting)
     taken = []
-    for place, _ in leaves(one.manifest, _MANIFESTS[3]):
+    for place, _ in leaves(one.manifest, _MANIFEST):
         if is_set_apart(place):
             continue
         taken += [place for value in (LONG, FINE, 123456789012345) if one.accepts(place, value)]

@@ -29,8 +29,6 @@ from sfumato.errors import OutputError
 if sys.platform != "win32":
     import fcntl
 
-NAMED: set[Path] = set()
-"""Files that this process has given their names, for those who are asked what was written when it was interrupted."""
 _NO_UNNAMED_FILES = {errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL}
 _LONGEST_WAIT = 5.0
 _GLANCE = 0.01
@@ -98,7 +96,6 @@ class PendingFile:
                     self._replace(folder)
                 else:
                     self._link(folder, self.target)
-                NAMED.add(self.target)
                 os.fsync(folder)
             finally:
                 os.close(folder)
@@ -128,7 +125,6 @@ class PendingFile:
         with contextlib.suppress(OSError):
             if not os.path.samestat(self.target.lstat(), os.fstat(self.file.fileno())):
                 return
-            NAMED.discard(self.target)
             if os.path.lexists(self._old):
                 self._old.replace(self.target)
             elif not self._is_old_lost:

@@ -16,7 +16,7 @@ from typing import Any
 from sfumato.counting.unique_rows import n_unique_rows
 from sfumato.errors import ManifestError, ManifestRefusedError
 from sfumato.guarantees import GUARANTEES, ROW, DifferentialPrivacy, Guarantee, guarantee_from_dict
-from sfumato.manifest_schema import STRICT_VERSIONS, VERSION, VERSIONS, in_order, problems_in
+from sfumato.manifest_schema import MANIFEST_VERSION, VERSION, in_order, problems_in
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
@@ -26,11 +26,7 @@ from sfumato.table.preparing.prepared import preparation_entries
 from sfumato.table.row_order import SORTED
 from sfumato.table.weighted import CountedTable
 
-MANIFEST_VERSION = VERSIONS[-1]
-
 AnyTable = Table | BinaryTable
-
-_NO_TOKENS = "does not list the texts that were read as missing"
 
 
 @dataclass(frozen=True)
@@ -64,10 +60,6 @@ class Manifest:
         features were changed, and which ones is not said. ``synthetic``: the rows were drawn anew from noisy counts,
         with the ``budget`` that the noise spends. ``bucketed``: within the rows that share a value of the column
         ``bucket``, the values of each of the ``slices`` (lists of columns) were moved, each slice by itself.
-    version : int
-        Of the format; earlier ones are read, not made.
-    project_sha256 : str or None
-        Hash of the project file, which versions 1 and 2 had.
     """
 
     input: Mapping[str, Any] | None
@@ -81,8 +73,6 @@ class Manifest:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     perturbation: Mapping[str, Any] | None = None
-    version: int = MANIFEST_VERSION
-    project_sha256: str | None = None
 
     def promised(self) -> tuple[Guarantee, ...]:
         """Return the guarantees as objects."""
@@ -113,19 +103,16 @@ class Manifest:
     @property
     def missing_tokens(self) -> tuple[str, ...]:
         """Texts that were read as missing."""
-        return _tokens(self.missing.get("tokens") if isinstance(self.missing, dict) else None)
+        return tuple(self.missing["tokens"])
 
     @property
     def missing_tokens_by_column(self) -> dict[str, tuple[str, ...]]:
         """Texts that were read as missing in the columns that have such texts of their own."""
-        listed = self.missing.get("columns") or {}
-        if not isinstance(listed, dict):
-            raise ManifestError(_NO_TOKENS)
-        return {name: _tokens(tokens) for name, tokens in listed.items()}
+        return {name: tuple(tokens) for name, tokens in self.missing.get("columns", {}).items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, with the version of the format first and a digest over everything else last."""
-        data = {"sfumato_manifest": self.version} | {name: getattr(self, name) for name in _entry_names(self.version)}
+        data = {"sfumato_manifest": MANIFEST_VERSION} | {f.name: getattr(self, f.name) for f in fields(self)}
         return data | {"digest": manifest_digest(data)}
 
     def to_json(self) -> str:
@@ -136,40 +123,28 @@ class Manifest:
     def from_json(cls, text: str, *, path: str | None = None) -> Manifest:
         """Read a manifest; whether its digest fits is the audit's question, not the reader's.
 
-        From version 2 on it is strict: no unknown keys at any depth, and the text is the canonical one. Version 1 may
-        hold other keys, which say nothing. None has a key twice or a number that is none.
+        No unknown keys at any depth, no key twice, no number that is none, and the text is the canonical one.
 
         Raises
         ------
         ManifestError
-            If the text is no manifest of a known version.
+            If the text is no manifest, or one of another version.
         ManifestRefusedError
-            If it is one and breaks the rules of its version.
+            If it is one and breaks the rules of its form.
         """
         data = _parsed(text, path)
-        known = data.get("sfumato_manifest") if isinstance(data, dict) else None
-        if not isinstance(known, int) or isinstance(known, bool) or known not in VERSIONS:
-            problem = "is not a sfumato manifest of a version this program knows"
-            hint = f"expected sfumato_manifest = {' or '.join(map(str, VERSIONS))}"
-            raise ManifestError(problem, path=path, hint=hint)
-        if known in STRICT_VERSIONS:
-            for problem in problems_in(data):
-                raise ManifestRefusedError(problem, path=path, hint=f"see docs/manifest/{known}.schema.json")
-            if text != _canonical(data):
-                problem = "is not in its canonical form: order of keys, blanks or spelling differ"
-                raise ManifestRefusedError(problem, path=path)
-        names = set(_entry_names(known))
-        missing = names - data.keys() - {"perturbation"}
-        if missing:
-            raise ManifestRefusedError(f"lacks {', '.join(sorted(missing))}", path=path)
-        kept: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in names}
-        return cls(**kept, version=known)
-
-
-def _entry_names(version: int) -> tuple[str, ...]:
-    """Names of the entries of a version's manifests, apart from its number and the digest."""
-    left_out = {"version"} | ({"project_sha256"} if version >= 3 else set())
-    return tuple(f.name for f in fields(Manifest) if f.name not in left_out)
+        version = data.get("sfumato_manifest") if isinstance(data, dict) else None
+        if type(version) is not int or version != MANIFEST_VERSION:
+            problem = f"is no sfumato manifest of version {MANIFEST_VERSION}, the only version that this program reads"
+            raise ManifestError(problem, path=path)
+        for problem in problems_in(data):
+            raise ManifestRefusedError(problem, path=path, hint=f"see docs/manifest/{MANIFEST_VERSION}.schema.json")
+        if text != _canonical(data):
+            problem = "is not in its canonical form: order of keys, blanks or spelling differ"
+            raise ManifestRefusedError(problem, path=path)
+        found = {f.name: data[f.name] for f in fields(cls)}
+        entries: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
+        return cls(**entries)
 
 
 def _canonical(data: Mapping[str, Any]) -> str:
@@ -198,17 +173,6 @@ def _parsed(text: str, path: str | None) -> Any:
         raise
     except (ValueError, RecursionError):
         raise ManifestError("is not JSON", path=path) from None
-
-
-def _tokens(listed: object) -> tuple[str, ...]:
-    """Check a list of texts; half characters, which JSON can hold and no table can, are no text."""
-    try:
-        if isinstance(listed, list):
-            "".join(listed).encode()
-            return tuple(listed)
-    except (TypeError, UnicodeEncodeError):
-        pass
-    raise ManifestError(_NO_TOKENS)
 
 
 def manifest_digest(data: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The form of a manifest: which keys it has at every depth, and of which type, as a JSON Schema by version.
+"""The form of a manifest: which keys it has at every depth, and of which type, as a JSON Schema.
 
 ``docs/manifest/3.schema.json`` is this table as a file (``python -m sfumato.manifest_schema docs/manifest`` writes it).
 The audit has an account of its own, :mod:`sfumato.audit.manifest_form`; a test compares the two.
@@ -34,10 +34,8 @@ from sfumato.guarantees.forms import (
 )
 from sfumato.schema import Kind, Role
 
-VERSIONS = (1, 2, 3)
-"""Versions that are read; the last one is written."""
-STRICT_VERSIONS = (2, 3)
-"""Versions without unknown keys, in one canonical form."""
+MANIFEST_VERSION = 3
+"""Version of the form; a manifest of any other version is refused."""
 
 SMALLEST = 1e-9
 """Numbers among the settings of a mechanism are 0 or at least so far from it."""
@@ -67,9 +65,6 @@ _COLUMN = record(
         "value_labels": list_of(_VALUE_LABEL),
     },
 )
-_NEW_ROLES = (Role.SENSITIVE_QUASI_IDENTIFIER, Role.WEIGHT)
-_ROLE_OF_2 = word(*(str(role) for role in Role if role not in _NEW_ROLES))
-_COLUMN_OF_2 = record({"name": TEXT, "role": _ROLE_OF_2, "kind": _KIND}, {"domain": _TEXTS, "missing": _TEXTS})
 
 
 def _recoding(rule: str, required: Mapping[str, Form], optional: Mapping[str, Form] | None = None) -> Form:
@@ -87,9 +82,6 @@ _RECODING = {
         _recoding("hierarchy", {"kind": _KIND, "labels": named(_TEXTS)}, {"levels": list_of(_LEVEL), "domain": _TEXTS}),
     ]
 }
-
-
-_RECODING_OF_2 = {"oneOf": [form for form in _RECODING["oneOf"] if form["properties"]["rule"]["const"] != "typical"]}
 
 _RULE_OF_A_PLAN = {
     "oneOf": [
@@ -182,7 +174,7 @@ _UTILITY = record(
         **dict.fromkeys(("performance", "performance_of_all_columns", "performance_loss_percent"), NUMBER),
         "performance_loss_interval": _NUMBERS,
         "p_value_of_the_difference": _NUMBER_OR_NULL,
-        **dict.fromkeys(("test", "tree"), TEXT),
+        **dict.fromkeys(("test", "tree", "suppression_limit_counts"), TEXT),
     },
 )
 _RISK = record(
@@ -196,10 +188,9 @@ _RISK = record(
         **dict.fromkeys(("confidence_of_the_intervals", "attacker_performance"), NUMBER),
         **dict.fromkeys(("attacker_performance_with_all_columns", "share_of_the_most_frequent_value"), NUMBER),
         **dict.fromkeys(("sensitive_column", "what_this_is", "anonymity_level_left_out"), TEXT),
+        **dict.fromkeys(("unique_row_fraction", "copied_row_fraction"), NUMBER),
     },
 )
-_UTILITY_SINCE_3 = record({}, {**_UTILITY["properties"], "suppression_limit_counts": TEXT})
-_RISK_SINCE_3 = record({}, {**_RISK["properties"], "unique_row_fraction": NUMBER, "copied_row_fraction": NUMBER})
 _SEARCH = record(
     {},
     {
@@ -268,8 +259,8 @@ _STABILITY = record(
 _EVIDENCE = record(
     {},
     {
-        "utility": _UTILITY_SINCE_3,
-        "risk": _RISK_SINCE_3,
+        "utility": _UTILITY,
+        "risk": _RISK,
         "search": _SEARCH,
         "choice": _CHOICE,
         "stability": _STABILITY,
@@ -277,9 +268,6 @@ _EVIDENCE = record(
         "disclosure": _DISCLOSURE,
     },
 )
-
-_SECTIONS_OF_2 = {name: form for name, form in _EVIDENCE["properties"].items() if name != "disclosure"}
-_EVIDENCE_OF_2 = record({}, {**_SECTIONS_OF_2, "utility": _UTILITY, "risk": _RISK})
 
 _SPENDING = record(
     {
@@ -293,17 +281,12 @@ _SPENDING = record(
 )
 _FLIPPED = record({"kind": exactly("flipped"), "n_cells_changed": COUNT})
 _SYNTHETIC = record({"kind": exactly("synthetic"), "threshold": NUMBER, "budget": list_of(_SPENDING)})
-_MOVED = {"kind": exactly("bucketed"), "bucket": TEXT, "slices": list_of(_TEXTS)}
-_PERTURBATION_OF_2 = {"oneOf": [{"type": "null"}, _FLIPPED, _SYNTHETIC, record(_MOVED)]}
-_BUCKETED = record(_MOVED, {"max_copied_fraction": NUMBER})
+_BUCKETED = record(
+    {"kind": exactly("bucketed"), "bucket": TEXT, "slices": list_of(_TEXTS)}, {"max_copied_fraction": NUMBER}
+)
 _PERTURBATION = {"oneOf": [{"type": "null"}, _FLIPPED, _SYNTHETIC, _BUCKETED]}
-_VERSION_OF_2 = {"type": "string", "pattern": "^[0-9A-Za-z.+!_-]{1,40}$"}
 VERSION = {"type": "string", "pattern": "^(0|[1-9][0-9]?)(\\.(0|[1-9][0-9]?)){1,2}$"}
 _PACKAGES = ("sfumato", "zlib", "pyarrow", "xlsxwriter", "opendp", "pyreadstat")
-_PACKAGES_OF_2 = (
-    *("python", "zlib", "sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "xlsxwriter", "duckdb", "narwhals"),
-    *("opendp", "pyreadstat"),
-)
 
 COMMITMENT_SCHEME = "hmac-sha256"
 _COMMITMENT = record(
@@ -336,49 +319,58 @@ _PREPARED = {
 _PERSON_ROWS = record({"column": TEXT, "rule": word("first", "last", "random"), "n_dropped": COUNT})
 
 
-def _entries(version: int) -> Form:
-    """Give the form of everything but what guarantees add; from version 3 on the input is named by no plain hash."""
-    is_keyed = version >= 3
-    identity = {"commitment": {"oneOf": [{"type": "null"}, _COMMITMENT]}} if is_keyed else {"sha256": _HASH_OR_NULL}
-    source = record(
-        {"name": _TEXT_OR_NULL, **identity, "format": _WORD, "rows": COUNT, "columns": COUNT},
-        {"one_row_per_person": _PERSON_ROWS, **({"read_as": named(TEXT)} if is_keyed else {}), "parties": COUNT}
-        | ({"prepared": list_of(_PREPARED)} if is_keyed else {}),
-    )
-    output = {"name": _TEXT_OR_NULL, "sha256": _HASH_OR_NULL, "format": _WORD, "rows": COUNT}
-    output |= {"order": _ORDER} if is_keyed else {}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"sfumato manifest, version {version}",
-        "description": "Strict: no other keys at any depth, none twice, no NaN. Keys come in the order of this schema, "
-        "those of mappings by name in the order of their characters; the file is indented by two blanks and ends in "
-        "one line feed. The digest is the SHA-256 of the manifest without it, as JSON with sorted keys and no blanks.",
-        **record(
-            {
-                "sfumato_manifest": {"const": version},
-                "input": {"oneOf": [{"type": "null"}, source]},  # null: nothing is said under differential privacy
-                "output": record(
-                    {**output, "columns": list_of(_COLUMN if is_keyed else _COLUMN_OF_2)},
-                    {"escaped_formulas": TRUTH} if is_keyed else None,
-                ),
-                "mechanism": {},  # see _schema_with: the level of every guarantee may be a parameter
-                "missing": record(
-                    {"tokens": _TEXTS}, {"rows": word("kept", "dropped"), "n_dropped": COUNT, "columns": named(_TEXTS)}
-                ),
-                **({} if is_keyed else {"project_sha256": _HASH_OR_NULL}),
-                "dropped_columns": _TEXTS,
-                "recodings": list_of(_RECODING if is_keyed else _RECODING_OF_2),
-                "suppressed_rows": COUNT,
-                "guarantees": {},  # see _schema_with: of every guarantee that is known
-                "evidence": _EVIDENCE if is_keyed else _EVIDENCE_OF_2,
-                "versions": record(
-                    {}, dict.fromkeys(_PACKAGES, VERSION) if is_keyed else dict.fromkeys(_PACKAGES_OF_2, _VERSION_OF_2)
-                ),
-                "perturbation": _PERTURBATION if is_keyed else _PERTURBATION_OF_2,
-                "digest": _HASH,
-            }
-        ),
-    }
+_INPUT = record(
+    {
+        "name": _TEXT_OR_NULL,
+        "commitment": {"oneOf": [{"type": "null"}, _COMMITMENT]},
+        "format": _WORD,
+        "rows": COUNT,
+        "columns": COUNT,
+    },
+    {
+        "one_row_per_person": _PERSON_ROWS,
+        "read_as": named(TEXT),
+        "parties": COUNT,
+        "prepared": list_of(_PREPARED),
+    },
+)
+_OUTPUT = record(
+    {
+        "name": _TEXT_OR_NULL,
+        "sha256": _HASH_OR_NULL,
+        "format": _WORD,
+        "rows": COUNT,
+        "order": _ORDER,
+        "columns": list_of(_COLUMN),
+    },
+    {"escaped_formulas": TRUTH},
+)
+_ENTRIES = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": f"sfumato manifest, version {MANIFEST_VERSION}",
+    "description": "Strict: no other keys at any depth, none twice, no NaN. Keys come in the order of this schema, "
+    "those of mappings by name in the order of their characters; the file is indented by two blanks and ends in "
+    "one line feed. The digest is the SHA-256 of the manifest without it, as JSON with sorted keys and no blanks.",
+    **record(
+        {
+            "sfumato_manifest": {"const": MANIFEST_VERSION},
+            "input": {"oneOf": [{"type": "null"}, _INPUT]},  # null: nothing is said under differential privacy
+            "output": _OUTPUT,
+            "mechanism": {},  # see _schema_with: the level of every guarantee may be a parameter
+            "missing": record(
+                {"tokens": _TEXTS}, {"rows": word("kept", "dropped"), "n_dropped": COUNT, "columns": named(_TEXTS)}
+            ),
+            "dropped_columns": _TEXTS,
+            "recodings": list_of(_RECODING),
+            "suppressed_rows": COUNT,
+            "guarantees": {},  # see _schema_with: of every guarantee that is known
+            "evidence": _EVIDENCE,
+            "versions": record({}, dict.fromkeys(_PACKAGES, VERSION)),
+            "perturbation": _PERTURBATION,
+            "digest": _HASH,
+        }
+    ),
+}
 
 
 PARAMETERS: Mapping[str, Mapping[str, Form]] = json.loads(
@@ -429,59 +421,25 @@ def _mechanisms(levels: Mapping[str, Form]) -> Form:
 
 
 def schema() -> Form:
-    """Give the JSON Schema of the version that is written, with the form of every guarantee that is known."""
-    return _schema_with(VERSIONS[-1], tuple(GUARANTEES.values()))
-
-
-def _mechanism_of_2(levels: Mapping[str, Form]) -> Form:
-    return record({"name": _WORD, "parameters": record({}, {**_PARAMETERS, **levels}), "seed": _COUNT_OR_NULL})
+    """Give the JSON Schema of a manifest, with the form of every guarantee that is known."""
+    return _schema_with(tuple(GUARANTEES.values()))
 
 
 @lru_cache(maxsize=8)
-def _schema_with(version: int, guarantees: tuple[type[Guarantee], ...]) -> Form:
+def _schema_with(guarantees: tuple[type[Guarantee], ...]) -> Form:
     forms = list_of({"oneOf": [form_of_guarantee(guarantee) for guarantee in guarantees]})
     levels = {name: _NUMBER_OR_NULL for name in (g.level.name for g in guarantees) if name not in _PARAMETERS}
-    mechanism = _mechanisms(levels) if version >= 3 else _mechanism_of_2(levels)
-    entries = _entries(version)
-    return {**entries, "properties": {**entries["properties"], "mechanism": mechanism, "guarantees": forms}}
-
-
-def schema_of_version(version: int) -> Form:
-    """Give the JSON Schema of a version; version 1 had the same keys as version 2, and any others too."""
-    if version in STRICT_VERSIONS:
-        return _schema_with(version, tuple(GUARANTEES.values()))
-    lenient = _lenient(schema_of_version(2))
-    lenient["properties"]["sfumato_manifest"] = {"const": version}
-    lenient["required"].remove("perturbation")
-    about = "Lenient: other keys are allowed at every depth, and say nothing. Written before version 2; read, not made."
-    return {**lenient, "title": f"sfumato manifest, version {version}", "description": about}
-
-
-def _lenient(form: Any) -> Any:
-    if isinstance(form, list):
-        return [_lenient(part) for part in form]
-    if not isinstance(form, dict):
-        return form
-    limits = ("pattern", "minimum", "exclusiveMinimum", "exclusiveMaximum")
-    parts = {key: _lenient(part) for key, part in form.items() if key not in limits}
-    if "oneOf" in parts:
-        parts["anyOf"] = parts.pop("oneOf")  # with further keys, more than one may fit
-    return {key: part for key, part in parts.items() if not (key == "additionalProperties" and part is False)}
-
-
-def _form_for(data: Any) -> Form:
-    """Give the form of the strict version that a manifest says to have, or of the one that is written."""
-    stated = data.get("sfumato_manifest") if isinstance(data, Mapping) else None
-    return schema_of_version(next((version for version in STRICT_VERSIONS if version == stated), VERSIONS[-1]))
+    own = {"mechanism": _mechanisms(levels), "guarantees": forms}
+    return {**_ENTRIES, "properties": {**_ENTRIES["properties"], **own}}
 
 
 def problems_in(data: Any, form: Form | None = None, place: str = "") -> Iterator[str]:
     """Say where data are not of a form; neither keys nor values of the data are shown, for they may be cells.
 
-    Without a form, that of the manifest's own version is meant.
+    Without a form, that of a whole manifest is meant.
     """
     where = place or "the manifest"
-    form = _form_for(data) if form is None else form
+    form = schema() if form is None else form
     if "oneOf" in form:
         chosen = _chosen(data, form["oneOf"])
         if chosen is None:
@@ -596,7 +554,7 @@ def _in_words(form: Form) -> str:
 
 def in_order(data: Any, form: Form | None = None) -> Any:
     """Put the keys of data that are of a form in its order, names in the order of their characters."""
-    form = _form_for(data) if form is None else form
+    form = schema() if form is None else form
     if "oneOf" in form:
         chosen = _chosen(data, form["oneOf"])
         return data if chosen is None else in_order(data, chosen)
@@ -614,10 +572,9 @@ def in_order(data: Any, form: Form | None = None) -> Any:
 
 
 def main(folder: str) -> None:
-    """Write the schema of every version into a folder."""
-    for version in VERSIONS:
-        text = json.dumps(schema_of_version(version), indent=2, ensure_ascii=False) + "\n"
-        (Path(folder) / f"{version}.schema.json").write_text(text, encoding="utf-8")
+    """Write the schema into a folder."""
+    text = json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+    (Path(folder) / f"{MANIFEST_VERSION}.schema.json").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

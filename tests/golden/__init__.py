@@ -1,4 +1,4 @@
-"""Frozen results: hashes of what every mechanism releases, the public names, and releases of earlier versions.
+"""Frozen results: hashes of what every mechanism releases, and the public names.
 
 ``python -m tests.golden --check`` makes everything again and says what differs; ``--write`` freezes it anew.
 """

@@ -25,7 +25,7 @@ def checked(release, original, bucket, slices):
     """Have the audit compare buckets with the original, and numbers and places with the public rule."""
     released, rows = Columns(release.table), np.arange(original.n_rows)
     claims = read_claims(release.manifest.to_dict())
-    kept = check_buckets(released, Columns(original), bucket, slices, 0, rows, is_ruled_by_rows=False)
+    kept = check_buckets(released, Columns(original), bucket, slices, rows)
     return [*kept, *check_bucket_numbers(released, bucket, slices, claims)]
 
 

@@ -1,4 +1,4 @@
-"""What a manifest claims, read from plain data with every type checked; a malformed one raises ``ManifestError``."""
+"""What a manifest claims, as typed data; one that is not of its form raises ``ManifestError``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from datetime import date
 from typing import Any
 
 from sfumato.audit.kinds import JUDGED
-from sfumato.audit.manifest_form import OWN_PARAMETERS, Limited, Names, check_form, is_strict
-from sfumato.errors import InvalidParameterError, ManifestError, ManifestRefusedError
+from sfumato.audit.manifest_form import OWN_PARAMETERS, Limited, Names, check_form
+from sfumato.errors import InvalidParameterError, ManifestRefusedError
 from sfumato.guarantees import DifferentialPrivacy, Guarantee, guarantee_from_dict
 from sfumato.schema import Kind, Role
 
-KNOWN_VERSIONS = (1, 2, 3)
-NO_PLAIN_HASH = 3
-"""Version since which the input is named by a commitment, if at all, and the project file by nothing."""
 SORTED, AS_READ = "sorted", "as-read"
 FLIPPED, SYNTHETIC, BUCKETED = "flipped", "synthetic", "bucketed"
 SELECTION, COUNTS = "feature selection", "counts"
@@ -59,8 +56,8 @@ class ClaimedRecoding:
     kind: Kind = Kind.CATEGORICAL
     domain: tuple[str, ...] | None = None
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    n_levels: int | None = 1
-    """Levels of a hierarchy that the labels are from: no value has more labels; ``None`` where that is not stated."""
+    n_levels: int = 1
+    """Levels of a hierarchy that the labels are from: no value has more labels."""
     has_levels: bool = False
     """Whether these levels are listed."""
 
@@ -71,7 +68,7 @@ class Promise:
 
     guarantee: Guarantee
     columns: tuple[str, ...]
-    statement: str | None
+    statement: str
     audited: float | None
 
 
@@ -94,7 +91,7 @@ class ClaimedPerturbation:
     kind: str
     n_cells_changed: int = 0
     budget: tuple[Spending, ...] = ()
-    threshold: int | None = None
+    threshold: int = 0
     bucket: str | None = None
     slices: tuple[tuple[str, ...], ...] = ()
     max_copied_fraction: float | None = None
@@ -103,9 +100,6 @@ class ClaimedPerturbation:
     def moved(self) -> frozenset[str | None]:
         """Columns that are judged bucket by bucket."""
         return frozenset(name for names in self.slices for name in names) | {self.bucket}
-
-
-PERSON_RULES = ("first", "last", "random")
 
 
 @dataclass(frozen=True)
@@ -144,12 +138,9 @@ class ClaimedPreparation:
 
 @dataclass(frozen=True)
 class Claims:
-    """A manifest as typed data; ``version`` 1 was written before every key and byte was accounted for."""
+    """A manifest as typed data."""
 
-    version: int
     digest: str
-    input_sha256: str | None
-    """Plain hash of the input, which versions 1 and 2 had."""
     input_commitment: ClaimedCommitment | None
     input_name: str | None
     input_format: str | None
@@ -161,8 +152,8 @@ class Claims:
     output_format: str
     output_sha256: str | None
     output_rows: int
-    output_order: str | None
-    """Whether released rows are "sorted" or "as-read"; ``None`` before version 3, which did not say."""
+    output_order: str
+    """Whether released rows are "sorted" or "as-read"."""
     columns: tuple[ClaimedColumn, ...]
     mechanism: str
     parameters: Mapping[str, Any]
@@ -199,88 +190,100 @@ class Claims:
 
 
 def read_claims(manifest: Mapping[str, Any]) -> Claims:
-    """Read a manifest (the parsed JSON).
+    """Read a manifest (the parsed JSON); :func:`check_form` has settled every key and type before anything is taken.
 
     Raises
     ------
     ManifestError
-        If the format's version is not one that this audit knows: the version says how to read everything else.
+        If it is of another version than the one that this audit knows.
     ManifestRefusedError
-        If an entry is missing or of a wrong type; in a strict manifest also if there is one that the form has not.
+        If it is not of the form, or its entries contradict each other.
     """
-    top = _Entry(manifest, "")
-    if top.count("sfumato_manifest") not in KNOWN_VERSIONS:
-        problem = "the manifest has a version that this audit does not know"
-        raise ManifestError(problem, hint=f"expected sfumato_manifest = {' or '.join(map(str, KNOWN_VERSIONS))}")
-    if is_strict(manifest):
-        check_form(manifest)
+    check_form(manifest)
+    _refuse_endless(manifest)
+    source, output, missing, mechanism = (manifest[key] for key in ("input", "output", "missing", "mechanism"))
     withholds = is_synthetic(manifest) or _promises_noise(manifest)
-    source = None if withholds and manifest.get("input") is None else top.entry("input")
-    output, missing = top.entry("output"), top.entry("missing")
-    version = top.count("sfumato_manifest")
-    is_keyed = version >= NO_PLAIN_HASH
-    says_rows = not withholds or "rows" in missing.data or "n_dropped" in missing.data
-    mechanism = top.entry("mechanism")
-    columns = tuple(_column(entry) for entry in output.entries("columns"))
-    recodings = [_recoding(entry, is_strict(manifest)) for entry in top.entries("recodings")]
+    if source is None and not withholds:
+        problem = "the manifest lacks input"
+        raise ManifestRefusedError(problem)
+    lacking = [f"missing.{key}" for key in ("rows", "n_dropped") if key not in missing]
+    if lacking and not (withholds and len(lacking) == 2):
+        problem = f"the manifest lacks {', '.join(lacking)}"
+        raise ManifestRefusedError(problem)
+    columns = tuple(map(_column, output["columns"]))
+    recodings = [_recoding(entry, f"recodings[{i}]") for i, entry in enumerate(manifest["recodings"])]
     _refuse_repetition([c.name for c in columns], "output.columns")
     _refuse_repetition([r.name for r in recodings], "recodings")
-    if is_keyed:
-        sources = [recoding.column for recoding in recodings]
-        _check_settings(mechanism, {*(c.name for c in columns), *sources, *top.texts("dropped_columns")})
+    sources = [recoding.column for recoding in recodings]
+    _check_settings(mechanism, {*(c.name for c in columns), *sources, *manifest["dropped_columns"]})
+    said, evidence = source or {}, manifest["evidence"]
     return Claims(
-        version=version,
-        digest=top.text("digest"),
-        input_sha256=source.optional_text("sha256") if source and not is_keyed else None,
-        input_commitment=_commitment(source) if source and is_keyed else None,
-        input_name=source.optional_text("name") if source else None,
-        input_format=source.text("format") if source else None,
-        input_rows=source.count("rows") if source else None,
-        input_columns=source.count("columns") if source else None,
-        input_parties=_parties(source, mechanism) if source else None,
-        output_name=output.optional_text("name"),
-        output_format=output.text("format"),
-        output_sha256=output.optional_text("sha256"),
-        output_rows=output.count("rows"),
-        output_order=output.one_of("order", (SORTED, AS_READ)) if is_keyed else None,
+        digest=manifest["digest"],
+        input_commitment=ClaimedCommitment(**stated) if (stated := said.get("commitment")) else None,
+        input_name=said.get("name"),
+        input_format=said.get("format"),
+        input_rows=said.get("rows"),
+        input_columns=said.get("columns"),
+        input_parties=_parties(said, mechanism),
+        output_name=output["name"],
+        output_format=output["format"],
+        output_sha256=output["sha256"],
+        output_rows=output["rows"],
+        output_order=output["order"],
         columns=columns,
-        mechanism=mechanism.text("name"),
-        parameters=mechanism.entry("parameters").data,
-        missing_tokens=missing.texts("tokens"),
-        missing_by_column=missing.texts_by_name("columns") if "columns" in missing.data else {},
-        persons=_persons(source) if source else None,
-        drops_incomplete_rows=says_rows and missing.one_of("rows", ("kept", "dropped")) == "dropped",
-        n_incomplete_dropped=missing.count("n_dropped") if says_rows else 0,
-        dropped_columns=top.texts("dropped_columns"),
+        mechanism=mechanism["name"],
+        parameters=mechanism["parameters"],
+        missing_tokens=tuple(missing["tokens"]),
+        missing_by_column=_texts_by_name(missing.get("columns", {})),
+        persons=ClaimedPersons(**kept) if (kept := said.get("one_row_per_person")) else None,
+        drops_incomplete_rows=missing.get("rows") == "dropped",
+        n_incomplete_dropped=missing.get("n_dropped", 0),
+        dropped_columns=tuple(manifest["dropped_columns"]),
         recodings={r.name: r for r in recodings},
-        suppressed_rows=top.count("suppressed_rows"),
-        promises=tuple(_promise(entry) for entry in top.entries("guarantees")),
-        stated_risk=_Entry(top.entry("evidence").data.get("risk", {}), "evidence.risk").data,
-        stated_utility=_Entry(top.entry("evidence").data.get("utility", {}), "evidence.utility").data,
-        stated_sections=tuple(top.entry("evidence").data),
-        stated_disclosure=_Entry(top.entry("evidence").data.get("disclosure", {}), "evidence.disclosure").data,
-        versions=top.entry("versions").data,
-        seed=mechanism.data.get("seed"),
-        perturbation=_perturbation(top.entry("perturbation")) if manifest.get("perturbation") is not None else None,
-        escapes_formulas=is_keyed and output.data.get("escaped_formulas") is True,
-        prepared=_prepared(source) if source and is_keyed and "prepared" in source.data else {},
-        read_as=_formats(source) if source and is_keyed and "read_as" in source.data else {},
+        suppressed_rows=manifest["suppressed_rows"],
+        promises=tuple(_promise(entry, f"guarantees[{i}]") for i, entry in enumerate(manifest["guarantees"])),
+        stated_risk=evidence.get("risk", {}),
+        stated_utility=evidence.get("utility", {}),
+        stated_sections=tuple(evidence),
+        stated_disclosure=evidence.get("disclosure", {}),
+        versions=manifest["versions"],
+        seed=mechanism["seed"],
+        perturbation=_perturbation(moved) if (moved := manifest["perturbation"]) is not None else None,
+        escapes_formulas=output.get("escaped_formulas") is True,
+        prepared=_prepared(said.get("prepared", ())),
+        read_as=said.get("read_as", {}),
     )
+
+
+def _refuse_endless(found: Any) -> None:
+    """Refuse whole numbers of more digits than calculations take."""
+    if isinstance(found, Mapping):
+        found = list(found.values())
+    if isinstance(found, list | tuple):
+        for item in found:
+            _refuse_endless(item)
+    elif isinstance(found, int) and abs(found) >= _LIMIT:
+        problem = "the manifest holds a whole number that is not below 2 to the 63"
+        raise ManifestRefusedError(problem)
+
+
+def _texts_by_name(listed: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(texts) for name, texts in listed.items()}
 
 
 _SEED_OF_SAMPLES = 20_261_116
 """By which rows of tables that do not fit into memory are drawn."""
 
 
-def _check_settings(mechanism: _Entry, known: set[str]) -> None:
+def _check_settings(mechanism: Mapping[str, Any], known: set[str]) -> None:
     """Refuse settings that name columns which the manifest has not, and a seed that is not among the settings."""
-    given = mechanism.entry("parameters")
-    forms = OWN_PARAMETERS.get(mechanism.text("name"), {})
-    for key, own in given.data.items():
+    given = mechanism["parameters"]
+    forms = OWN_PARAMETERS.get(mechanism["name"], {})
+    for key, own in given.items():
         if not set(_named_columns(own, forms.get(f"{key}?"), known)) <= known:
-            problem = f"{given.place}.{key} in the manifest names a column that is neither released nor left out"
+            problem = f"mechanism.parameters.{key} in the manifest names a column that is neither released nor left out"
             raise ManifestRefusedError(problem)
-    if mechanism.data.get("seed") not in (None, _SEED_OF_SAMPLES, given.data.get("random_state")):
+    if mechanism["seed"] not in (None, _SEED_OF_SAMPLES, given.get("random_state")):
         problem = "mechanism.seed in the manifest is not the random_state among the settings"
         raise ManifestRefusedError(problem)
 
@@ -298,35 +301,16 @@ def _named_columns(found: Any, form: Any, known: set[str]) -> Iterator[str]:
         yield from [found] if found in known else [name.strip() for name in found.split(",")]
 
 
-def _formats(source: _Entry) -> dict[str, str]:
-    named = source.entry("read_as")
-    return {name: named.text(name) for name in named.data}
-
-
-def _commitment(source: _Entry) -> ClaimedCommitment | None:
-    if source.data.get("commitment") is None:
-        return None
-    entry = source.entry("commitment")
-    return ClaimedCommitment(entry.text("scheme"), entry.text("release"), entry.text("value"))
-
-
-def _parties(source: _Entry, mechanism: _Entry) -> int | None:
+def _parties(source: Mapping[str, Any], mechanism: Mapping[str, Any]) -> int | None:
     """Read how many parties' rows the input was; there must be so many in the session."""
-    if "parties" not in source.data:
+    if "parties" not in source:
         return None
-    stated = source.count("parties")
-    listed = mechanism.entry("parameters").entry("session").entry("parties").data
-    if stated != len(listed) or stated < _FEWEST_PARTIES:
+    stated: int = source["parties"]
+    session = mechanism["parameters"].get("session", {"parties": ()})
+    if stated != len(session["parties"]) or stated < _FEWEST_PARTIES:
         problem = f"input.parties in the manifest is not the session's number of parties, from {_FEWEST_PARTIES} on"
         raise ManifestRefusedError(problem)
     return stated
-
-
-def _persons(source: _Entry) -> ClaimedPersons | None:
-    if "one_row_per_person" not in source.data:
-        return None
-    entry = source.entry("one_row_per_person")
-    return ClaimedPersons(entry.text("column"), entry.one_of("rule", PERSON_RULES), entry.count("n_dropped"))
 
 
 _NUMBERS = ("age", "bottom", "top", "round")
@@ -334,13 +318,12 @@ _NUMBERS = ("age", "bottom", "top", "round")
 _ALONE = ("drop", "mask", "pseudonym", "shift")
 
 
-def _prepared(source: _Entry) -> dict[str, ClaimedPreparation]:
+def _prepared(entries: Sequence[Mapping[str, Any]]) -> dict[str, ClaimedPreparation]:
     """Read what was done to columns; what cannot have been done, or not in this order, is refused."""
     listed: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
-    for entry in source.entries("prepared"):
-        operation = entry.one_of("operation", (*_NUMBERS, *_ALONE))
-        _check_operation(entry, operation)
-        listed.setdefault(entry.text("column"), []).append((operation, entry.data))
+    for i, entry in enumerate(entries):
+        _check_operation(entry, f"input.prepared[{i}]")
+        listed.setdefault(entry["column"], []).append((entry["operation"], entry))
     for operations in listed.values():
         names = [name for name, _ in operations]
         in_order = [name for name in _NUMBERS if name in names]
@@ -350,21 +333,20 @@ def _prepared(source: _Entry) -> dict[str, ClaimedPreparation]:
     return {name: ClaimedPreparation(name, tuple(operations)) for name, operations in listed.items()}
 
 
-def _check_operation(entry: _Entry, operation: str) -> None:
+def _check_operation(entry: Mapping[str, Any], place: str) -> None:
     """Check the parameters of an operation, as far as their form does not."""
-    if operation in ("bottom", "top", "round"):
-        entry.number("value")
-    elif operation == "age":
+    operation = entry["operation"]
+    if operation == "age":
         try:
-            date.fromisoformat(entry.text("at"))
+            date.fromisoformat(entry["at"])
         except ValueError:
-            problem = f"{entry.place}.at in the manifest is no day"
+            problem = f"{place}.at in the manifest is no day"
             raise ManifestRefusedError(problem) from None
-    elif operation == "mask" and len(entry.text("character")) != 1:
-        problem = f"{entry.place}.character in the manifest is not one character"
+    elif operation == "mask" and len(entry["character"]) != 1:
+        problem = f"{place}.character in the manifest is not one character"
         raise ManifestRefusedError(problem)
-    elif operation == "shift" and entry.count("days") < 1:
-        problem = f"{entry.place}.days in the manifest is not above 0"
+    elif operation == "shift" and entry["days"] < 1:
+        problem = f"{place}.days in the manifest is not above 0"
         raise ManifestRefusedError(problem)
 
 
@@ -375,117 +357,7 @@ def is_synthetic(manifest: Mapping[str, Any]) -> bool:
 
 
 def _promises_noise(manifest: Mapping[str, Any]) -> bool:
-    stated = manifest.get("guarantees")
-    kinds = [g.get("kind") for g in stated if isinstance(g, Mapping)] if isinstance(stated, list | tuple) else []
-    return DifferentialPrivacy.kind in kinds
-
-
-class _Entry:
-    """A mapping of the manifest and where it stands; every accessor checks the type."""
-
-    def __init__(self, data: Any, place: str) -> None:
-        if not isinstance(data, Mapping) or not all(isinstance(key, str) for key in data):
-            problem = f"{place or 'the manifest'} is not a mapping of names to entries"
-            raise ManifestRefusedError(problem)
-        self.data: Mapping[str, Any] = data
-        self.place = place
-
-    def _get(self, key: str) -> Any:
-        if key not in self.data:
-            problem = f"the manifest lacks {self._where(key)}"
-            raise ManifestRefusedError(problem)
-        return self.data[key]
-
-    def _where(self, key: str) -> str:
-        return f"{self.place}.{key}" if self.place else key
-
-    def _refuse(self, key: str, wanted: str) -> ManifestRefusedError:
-        return ManifestRefusedError(f"{self._where(key)} in the manifest is not {wanted}")
-
-    def entry(self, key: str) -> _Entry:
-        return _Entry(self._get(key), self._where(key))
-
-    def entries(self, key: str) -> list[_Entry]:
-        found = self._list(key)
-        return [_Entry(item, f"{self._where(key)}[{i}]") for i, item in enumerate(found)]
-
-    def _list(self, key: str) -> Sequence[Any]:
-        found = self._get(key)
-        if not isinstance(found, list | tuple):
-            raise self._refuse(key, "a list")
-        return found
-
-    def text(self, key: str) -> str:
-        found = self._get(key)
-        if not isinstance(found, str):
-            raise self._refuse(key, "a text")
-        return found
-
-    def optional_text(self, key: str) -> str | None:
-        return None if self._get(key) is None else self.text(key)
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        found = self._list(key)
-        if not all(isinstance(item, str) for item in found):
-            raise self._refuse(key, "a list of texts")
-        return tuple(found)
-
-    def lists_of_texts(self, key: str) -> tuple[tuple[str, ...], ...]:
-        found = self._list(key)
-        if not all(isinstance(item, list) and all(isinstance(text, str) for text in item) for item in found):
-            raise self._refuse(key, "a list of lists of texts")
-        return tuple(map(tuple, found))
-
-    def one_of(self, key: str, allowed: Sequence[str]) -> str:
-        found = self.text(key)
-        if found not in allowed:
-            raise self._refuse(key, f"one of {', '.join(allowed)}")
-        return found
-
-    def count(self, key: str) -> int:
-        found = self._get(key)
-        if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found < _LIMIT:
-            raise self._refuse(key, "a whole number from 0")
-        return found
-
-    def counts(self, key: str) -> tuple[int, ...]:
-        found = self._list(key)
-        if not all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < _LIMIT for n in found):
-            raise self._refuse(key, "a list of whole numbers from 0")
-        if list(found) != sorted(set(found)):
-            raise self._refuse(key, "a list of ascending numbers")
-        return tuple(found)
-
-    def texts_by_name(self, key: str) -> dict[str, tuple[str, ...]]:
-        named = self.entry(key)
-        return {name: named.texts(name) for name in named.data}
-
-    def counts_by_name(self, key: str) -> dict[str, int]:
-        named = self.entry(key)
-        return {name: named.count(name) for name in named.data}
-
-    def numbers_by_name(self, key: str) -> dict[str, tuple[float, ...]]:
-        named = self.entry(key)
-        for name in named.data:
-            if not all(is_number(item) for item in named._list(name)):
-                raise named._refuse(name, "a list of numbers")
-        return {name: tuple(map(float, named._list(name))) for name in named.data}
-
-    def number_or_text(self, key: str) -> float | str:
-        found = self._get(key)
-        if isinstance(found, str):
-            return found
-        if not is_number(found):
-            raise self._refuse(key, "a number or a text")
-        return float(found)
-
-    def number(self, key: str) -> float | None:
-        found = self.data.get(key)
-        if found is None:
-            return None
-        if not is_number(found):
-            raise self._refuse(key, "a number")
-        return float(found)
+    return any(promise["kind"] == DifferentialPrivacy.kind for promise in manifest["guarantees"])
 
 
 def is_number(found: object) -> bool:
@@ -495,104 +367,90 @@ def is_number(found: object) -> bool:
     return abs(found) < _LIMIT if isinstance(found, int) else math.isfinite(found)
 
 
-def _column(entry: _Entry) -> ClaimedColumn:
-    role = entry.one_of("role", tuple(Role))
-    kind = entry.one_of("kind", tuple(Kind))
-    label = entry.text("label") if entry.data.get("label") is not None else None
-    labelled = entry.entries("value_labels") if entry.data.get("value_labels") is not None else []
-    values = tuple((own.number_or_text("value"), own.text("label")) for own in labelled)
-    unit = entry.text("unit") if entry.data.get("unit") is not None else None
-    described = _domain(entry), _own_missing(entry), label, values, unit
+def _column(entry: Mapping[str, Any]) -> ClaimedColumn:
     return ClaimedColumn(
-        entry.text("name"), Role(role), Kind(kind), *described, is_confirmed=entry.data.get("confirmed") is True
+        entry["name"],
+        Role(entry["role"]),
+        Kind(entry["kind"]),
+        domain=_texts(entry, "domain"),
+        missing=_texts(entry, "missing"),
+        label=entry.get("label"),
+        value_labels=tuple((_code(own["value"]), own["label"]) for own in entry.get("value_labels", ())),
+        unit=entry.get("unit"),
+        is_confirmed=entry.get("confirmed") is True,
     )
 
 
-def _own_missing(entry: _Entry) -> tuple[str, ...] | None:
-    return entry.texts("missing") if entry.data.get("missing") is not None else None
+def _code(value: float | str) -> float | str:
+    return value if isinstance(value, str) else float(value)
 
 
-def _domain(entry: _Entry) -> tuple[str, ...] | None:
-    return entry.texts("domain") if entry.data.get("domain") is not None else None
+def _texts(entry: Mapping[str, Any], key: str) -> tuple[str, ...] | None:
+    return tuple(entry[key]) if key in entry else None
 
 
-def _recoding(entry: _Entry, strict: bool) -> ClaimedRecoding:
-    values = entry.texts("values") if "values" in entry.data else ()
-    if strict and len(set(values)) < len(values):
-        problem = f"{entry.place}.values in the manifest names a value twice"
+def _number(entry: Mapping[str, Any], key: str) -> float | None:
+    return float(entry[key]) if entry.get(key) is not None else None
+
+
+def _recoding(entry: Mapping[str, Any], place: str) -> ClaimedRecoding:
+    values, levels = entry.get("values", ()), entry.get("levels", ())
+    if len(set(values)) < len(values):
+        problem = f"{place}.values in the manifest names a value twice"
         raise ManifestRefusedError(problem)
-    name, column, rule = entry.text("name"), entry.text("column"), entry.text("rule")
-    kind = entry.one_of("kind", tuple(Kind)) if "kind" in entry.data else Kind.CATEGORICAL
-    above, upto = entry.number("above"), entry.number("upto")
-    labels = entry.entry("labels") if "labels" in entry.data else None
-    listed = {label: labels.texts(label) for label in labels.data} if labels else {}
-    levels = entry.counts("levels") if "levels" in entry.data else ()
-    n_levels = max(len(levels), 1) if levels or strict else None
-    described = values, above, upto, Kind(kind), _domain(entry), listed, n_levels
-    return ClaimedRecoding(name, column, rule, *described, has_levels=bool(levels))
+    if list(levels) != sorted(set(levels)):
+        problem = f"{place}.levels in the manifest is not a list of ascending numbers"
+        raise ManifestRefusedError(problem)
+    return ClaimedRecoding(
+        entry["name"],
+        entry["column"],
+        entry["rule"],
+        values=tuple(values),
+        above=_number(entry, "above"),
+        upto=_number(entry, "upto"),
+        kind=Kind(entry.get("kind", Kind.CATEGORICAL)),
+        domain=_texts(entry, "domain"),
+        labels=_texts_by_name(entry.get("labels", {})),
+        n_levels=max(len(levels), 1),
+        has_levels=bool(levels),
+    )
 
 
-def _promise(entry: _Entry) -> Promise:
-    """Read a guarantee; its constructor checks ranges, this function the types that it takes on trust."""
-    fields = {key: value for key, value in entry.data.items() if key not in ("statement", "audited")}
-    judging = JUDGED.get(entry.text("kind"))
-    columns = entry.texts("columns")
-    _refuse_repetition(list(columns), f"{entry.place}.columns")
-    for key, form in judging.form.items() if judging is not None else ():
-        if key.removesuffix("?") in fields:
-            _check_type(entry, key.removesuffix("?"), form)
+def _promise(entry: Mapping[str, Any], place: str) -> Promise:
+    """Read a guarantee; its constructor checks what its form cannot."""
+    fields = {key: value for key, value in entry.items() if key not in ("statement", "audited")}
+    columns = tuple(entry["columns"])
+    _refuse_repetition(columns, f"{place}.columns")
     try:
         guarantee = guarantee_from_dict(fields)
     except InvalidParameterError as exc:
-        problem = f"{entry.place} promises a parameter out of range: {exc}"
+        problem = f"{place} promises a parameter out of range: {exc}"
         raise ManifestRefusedError(problem.removesuffix(".")) from None
-    for key in judging.above_zero if judging is not None else ():
+    for key in JUDGED[guarantee.kind].above_zero:
         if fields.get(key) is not None and not fields[key] > 0:
-            problem = f"{entry.place}.{key} in the manifest is not above 0"
+            problem = f"{place}.{key} in the manifest is not above 0"
             raise ManifestRefusedError(problem)
-    statement = entry.optional_text("statement") if "statement" in entry.data else None
-    return Promise(guarantee, columns, statement, entry.number("audited"))
+    return Promise(guarantee, columns, entry["statement"], _number(entry, "audited"))
 
 
-def _check_type(entry: _Entry, key: str, form: Any) -> None:
-    """Refuse an entry of a guarantee that is not of the type of its form; ranges are the constructor's matter."""
-    if isinstance(form, frozenset):
-        entry.one_of(key, sorted(form))
-    elif isinstance(form, Names):
-        (entry.numbers_by_name if isinstance(form.each, list) else entry.counts_by_name)(key)
-    elif isinstance(form, list):
-        entry.texts(key)
-    elif form in ("text", "hash"):
-        entry.text(key)
-    elif form in ("count", "crowd"):
-        entry.count(key)
-    else:
-        entry.number(key)
-
-
-def _perturbation(entry: _Entry) -> ClaimedPerturbation:
-    kind = entry.one_of("kind", (FLIPPED, SYNTHETIC, BUCKETED))
-    if kind == FLIPPED:
-        return ClaimedPerturbation(kind, entry.count("n_cells_changed"))
-    if kind == BUCKETED:
-        limit = entry.number("max_copied_fraction") if "max_copied_fraction" in entry.data else None
-        slices = entry.lists_of_texts("slices")
-        return ClaimedPerturbation(kind, bucket=entry.text("bucket"), slices=slices, max_copied_fraction=limit)
-    threshold = entry.count("threshold") if "threshold" in entry.data else None
-    budget = tuple(_spending(part) for part in entry.entries("budget"))
-    return ClaimedPerturbation(kind, budget=budget, threshold=threshold)
-
-
-def _spending(entry: _Entry) -> Spending:
-    scale, epsilon = entry.number("scale"), entry.number("epsilon")
-    if scale is None or epsilon is None or scale < 0 or epsilon < 0:
-        problem = f"{entry.place} in the manifest lacks a scale or an epsilon from 0"
+def _perturbation(entry: Mapping[str, Any]) -> ClaimedPerturbation:
+    if entry["kind"] == FLIPPED:
+        return ClaimedPerturbation(FLIPPED, entry["n_cells_changed"])
+    if entry["kind"] == BUCKETED:
+        slices = tuple(map(tuple, entry["slices"]))
+        limit = _number(entry, "max_copied_fraction")
+        return ClaimedPerturbation(BUCKETED, bucket=entry["bucket"], slices=slices, max_copied_fraction=limit)
+    if not isinstance(entry["threshold"], int) or entry["threshold"] < 0:
+        problem = "perturbation.threshold in the manifest is not a whole number from 0"
         raise ManifestRefusedError(problem)
-    step = entry.one_of("step", (SELECTION, COUNTS))
-    return Spending(step, entry.text("noise"), entry.count("n_choices"), entry.count("sensitivity"), scale, epsilon)
+    budget = tuple(Spending(**part) for part in entry["budget"])
+    if any(part.scale < 0 or part.epsilon < 0 for part in budget):
+        problem = "perturbation.budget in the manifest has a scale or an epsilon below 0"
+        raise ManifestRefusedError(problem)
+    return ClaimedPerturbation(SYNTHETIC, budget=budget, threshold=entry["threshold"])
 
 
-def _refuse_repetition(names: list[str], place: str) -> None:
+def _refuse_repetition(names: Sequence[str], place: str) -> None:
     if len(set(names)) != len(names):
         problem = f"{place} in the manifest names a column twice"
         raise ManifestRefusedError(problem)

@@ -16,8 +16,6 @@ from sfumato.audit.reading.columns import Columns
 from sfumato.audit.reading.values import TYPICAL, meanings_beside
 from sfumato.schema import Kind, Role
 
-_SINCE = 3
-
 
 def described_otherwise(released: Columns, claims: Claims) -> list[str]:
     """Say which columns the manifest describes otherwise than it says that they were made; needs the release alone.
@@ -26,8 +24,6 @@ def described_otherwise(released: Columns, claims: Claims) -> list[str]:
     are, and a number of a bucket is nobody's role, kind or order. An order has all values that are released. A column
     has the texts for missing cells that the manifest lists for the column that it came from.
     """
-    if claims.version < _SINCE:
-        return []
     said = {column.name: _problem(column, claims) or _lacking(column, released) for column in claims.columns}
     return [f"'{name}' {problem}" for name, problem in said.items() if problem]
 

@@ -22,7 +22,6 @@ import pyarrow.compute as pc
 from sfumato.audit.checks import GIVE_BOTH, GIVE_KEY, AuditReport, Check, Unchecked, agrees_in_three_digits, listed
 from sfumato.audit.claims import (
     BUCKETED,
-    NO_PLAIN_HASH,
     ClaimedCommitment,
     Claims,
     is_number,
@@ -109,7 +108,6 @@ SAMPLE_SIZES = ("estimated_on_rows", "grown_on_rows")
 ALL_ROWS = "of_rows"
 """Sizes of samples that mechanisms rest on, and the number of rows that these were drawn from."""
 
-_ROUNDED_SINCE = 2
 _LARGEST = 10**15  # larger numbers are no level of any table
 
 
@@ -209,11 +207,11 @@ def taken_on_trust(claims: Claims, has_original: bool) -> Iterator[Unchecked]:
     ]
     names += [name for name in claims.stated_sections if name not in ("utility", "risk")]
     has_levels = any(recoding.has_levels for recoding in claims.recodings.values())
-    names += ["levels"] if has_levels and "levels" not in names and claims.version >= NO_PLAIN_HASH else []
+    names += ["levels"] if has_levels and "levels" not in names else []
     if names:
         said = f"figures that the publisher states and no check recomputes: {listed(names, most=20)}"
         yield Unchecked("figures", said.replace("_", " "))
-    if claims.version >= NO_PLAIN_HASH and claims.output_rows and UNIQUE_ROWS not in claims.stated_risk:
+    if claims.output_rows and UNIQUE_ROWS not in claims.stated_risk:
         said = "the share of rows that are unique on all released columns together, which the manifest does not state"
         yield Unchecked("figures", said)
 
@@ -287,7 +285,7 @@ def check_texts(claims: Claims, manifest: Mapping[str, Any]) -> Iterator[Check]:
 
     Nobody knows those of a mechanism of another package, which is an exception of its own.
     """
-    if claims.version < NO_PLAIN_HASH or claims.mechanism not in KNOWN_MECHANISMS:
+    if claims.mechanism not in KNOWN_MECHANISMS:
         return
     columns = {*claims.names(), *claims.dropped_columns, *(r.column for r in claims.recodings.values())}
     wrong = sorted({name for name, text in _texts("", manifest["evidence"]) if not _is_sentence(name, text, columns)})
@@ -375,21 +373,19 @@ def check_suppression(claims: Claims) -> Iterator[Check]:
 def check_figures(claims: Claims, manifest: Mapping[str, Any]) -> Iterator[Check]:
     """Whether figures that may rest on rows which are not released have three digits: more would tell about these.
 
-    Manifests of the first version were written before there was such a rule. Figures of a synthetic release follow from
-    the released rows, and are compared to the last digit elsewhere.
+    Figures of a synthetic release follow from the released rows, and are compared to the last digit elsewhere.
     """
-    if claims.version < _ROUNDED_SINCE or is_synthetic(manifest):
+    if is_synthetic(manifest):
         return
     levels = [p.audited for p in claims.promises if p.guarantee.rests_on_original]
-    is_closed = claims.version >= NO_PLAIN_HASH
     exact = {"utility": {*COUNTED_ANEW, *_SIZES}, "risk": {*MEASURED, *_SIZES}}
     parts = [
         [v for key, v in part.items() if key != _PENALTY and (isinstance(v, float) or key not in exact.get(name, ()))]
         for name, part in manifest["evidence"].items()
     ]
-    stated = list(_figures(parts, is_closed))
-    n_fine = sum(float(f"{figure:.2e}") != figure for figure in [*stated, *_figures(levels, is_closed)])
-    n_fine += sum(not _is_likely(figure) for figure in stated) if is_closed else 0
+    stated = list(_figures(parts))
+    n_fine = sum(float(f"{figure:.2e}") != figure for figure in [*stated, *_figures(levels)])
+    n_fine += sum(not _is_likely(figure) for figure in stated)
     said = f"{n_fine:,} figures of the manifest have more" if n_fine else "figures of the manifest have no more"
     yield Check("figures", not n_fine, f"{said} than three significant digits")
 
@@ -403,7 +399,7 @@ _LEAST_FIGURE, _LARGE = 1e-9, 10**6
 _PENALTY, _SIZES = "global_certainty_penalty", (*SAMPLE_SIZES, ALL_ROWS)
 
 
-def _figures(data: object, with_large: bool) -> Iterator[float]:
+def _figures(data: object) -> Iterator[float]:
     """Numbers with decimals, however deep they stand, and large whole ones that no check counts again.
 
     The certainty penalty is exact: it follows from released cells and is computed again to the last digit.
@@ -412,8 +408,8 @@ def _figures(data: object, with_large: bool) -> Iterator[float]:
         data = list(data.values())
     if isinstance(data, list | tuple):
         for part in data:
-            yield from _figures(part, with_large)
-    elif isinstance(data, float) or (with_large and isinstance(data, int) and abs(data) >= _LARGE):
+            yield from _figures(part)
+    elif isinstance(data, float) or (isinstance(data, int) and abs(data) >= _LARGE):
         yield data
 
 
@@ -456,9 +452,6 @@ def with_names_of_files(
     return AuditReport.of([*report.checks, *report.unchecked, renamed], report.levels)
 
 
-_ORDERED_SINCE = 2
-
-
 def digest_of(manifest: Mapping[str, Any]) -> str:
     """SHA-256 of a manifest without its digest, as JSON with sorted keys, no blanks, in UTF-8."""
     body = {key: value for key, value in manifest.items() if key != "digest"}
@@ -475,17 +468,17 @@ def check_digest(manifest: Mapping[str, Any], claims: Claims) -> Check:
     found = digest_of(manifest)
     passed = found == claims.digest
     said = "matches its content" if passed else "does not match its content: it was changed after it was written"
-    return Check("manifest digest", passed, f"the manifest's digest {said}", _shown(claims.digest), found)
+    return Check("manifest digest", passed, f"the manifest's digest {said}", claims.digest, found)
 
 
-def check_hash(which: str, claimed: str | None, found: str) -> Check:
-    """Whether a file is the one that the manifest speaks of."""
-    name = f"{which} file"
+def check_hash(claimed: str | None, found: str) -> Check:
+    """Whether the released file is the one that the manifest speaks of."""
+    name = "released file"
     if claimed is None:
-        return Check(name, False, f"the manifest has no SHA-256 of the {which} file", None, found)
-    passed = claimed.lower() == found.lower()
+        return Check(name, False, "the manifest has no SHA-256 of the released file", None, found)
+    passed = claimed == found
     said = "has" if passed else "does not have"
-    return Check(name, passed, f"the {which} file {said} the SHA-256 that the manifest states", _shown(claimed), found)
+    return Check(name, passed, f"the released file {said} the SHA-256 that the manifest states", claimed, found)
 
 
 def check_commitment(stated: ClaimedCommitment, original: str | None, key: bytes | None) -> Check | Unchecked:
@@ -514,11 +507,6 @@ def keyed(key: bytes, *texts: str) -> bytes:
     return digest.digest()
 
 
-def _shown(claimed: str) -> str | None:
-    """Return a claimed SHA-256 only if it looks like one: what else stands there is not repeated."""
-    return claimed if re.fullmatch(r"[0-9a-fA-F]{64}", claimed) else None
-
-
 def check_shape(released: AnyTable, columns: Columns, claims: Claims) -> Iterator[Check]:
     """Whether rows, column names, roles and kinds are as the manifest says.
 
@@ -540,8 +528,7 @@ def check_shape(released: AnyTable, columns: Columns, claims: Claims) -> Iterato
     said = f"identifiers are released: {listed(identifiers)}" if identifiers else none
     yield Check("roles", not identifiers, said)
     yield _check_kinds(columns, claims)
-    if claims.version >= _ORDERED_SINCE:
-        yield _check_order(claims)
+    yield _check_order(claims)
 
 
 def _check_order(claims: Claims) -> Check:

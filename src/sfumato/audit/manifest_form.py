@@ -1,4 +1,4 @@
-"""The audit's own account of a manifest's form, from version 2 on: every key at every depth, its type, and its place.
+"""The audit's own account of a manifest's form: every key at every depth, its type, and its place.
 
 What is not listed here is refused: a reader could take it for something that was checked. A key that ends in ``?`` may
 be left out; a type that ends in ``?`` may be null; a tuple holds alternatives, and a set the words that are allowed.
@@ -13,7 +13,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ from sfumato.errors import ManifestError, ManifestRefusedError
 from sfumato.guarantees import GUARANTEES, ROW
 from sfumato.schema import Kind, Role
 
-STRICT_VERSIONS = (2, 3)
+MANIFEST_VERSION = 3
+"""Version of the form that this audit knows."""
 
 
 @dataclass(frozen=True)
@@ -120,15 +121,12 @@ _RECODINGS = Kinds(
     {},
 )
 
-_RECODINGS_OF_2 = replace(_RECODINGS, own={rule: form for rule, form in _RECODINGS.own.items() if rule != "typical"})
-
-_MOVED: Mapping[str, Any] = {"bucket": "text", "slices": [["text"]]}
-_PERTURBATION_OF_2 = Kinds(
+_PERTURBATION = Kinds(
     "kind",
     {},
     {
         "flipped": {"n_cells_changed": "count"},
-        "bucketed": _MOVED,
+        "bucketed": {"bucket": "text", "slices": [["text"]], "max_copied_fraction?": "number"},
         "synthetic": {
             "threshold": "number",
             "budget": [
@@ -146,8 +144,6 @@ _PERTURBATION_OF_2 = Kinds(
     {},
     or_null=True,
 )
-_DRAWN = {**_MOVED, "max_copied_fraction?": "number"}
-_PERTURBATION = replace(_PERTURBATION_OF_2, own={**_PERTURBATION_OF_2.own, "bucketed": _DRAWN})
 
 _PLAN = {
     "bands": Limited({"type": "integer", "minimum": 0, "maximum": 1000}),
@@ -267,6 +263,20 @@ _MECHANISM = Kinds(
 
 _ALPHA = frozenset({"distp", "baseline"})
 _THREE = ("performance", "privacy", "size")
+_DISCLOSURE = {
+    "n_leaves": "count",
+    "n_groups": "count",
+    **{
+        f"{which}_{measure}_bits_of_{of}": "number"
+        for of in ("leaves", "groups")
+        for measure in ("big", "icr", "tidi")
+        for which in ("least", "mean")
+    },
+    "n_branches_pruned": "count",
+    "n_branches_pruned_at_no_error": "count",
+    "largest_error_risk_ratio": "number?",
+    "groups_are": "text",
+}
 _EVIDENCE = {
     "utility?": {
         **_each("n_features_offered n_features_released n_columns_offered n_columns_released", "count"),
@@ -285,7 +295,7 @@ _EVIDENCE = {
         **_each("performance performance_of_all_columns performance_loss_percent", "number"),
         "performance_loss_interval?": ["number"],
         "p_value_of_the_difference?": "number?",
-        **_each("test tree", "text"),
+        **_each("test tree suppression_limit_counts", "text"),
     },
     "risk?": {
         **_each("containment_level anonymity_level least_different_sensitive_values", "count"),
@@ -296,6 +306,7 @@ _EVIDENCE = {
         **_each("confidence_of_the_intervals attacker_performance", "number"),
         **_each("attacker_performance_with_all_columns share_of_the_most_frequent_value", "number"),
         **_each("sensitive_column what_this_is anonymity_level_left_out", "text"),
+        **_each("unique_row_fraction copied_row_fraction", "number"),
     },
     "search?": {
         **_each("method search chosen_by bound_on", "text"),
@@ -336,45 +347,24 @@ _EVIDENCE = {
         "most_frequent_choices": [{"columns": ("null", ["text"]), "share": "number"}],
     },
     "calibration?": {"asked_epsilon": "number", "proven_epsilon": "number", "warning": "text"},
+    "disclosure?": _DISCLOSURE,
 }
 
 _PERSON_ROWS = {"column": "text", "rule": frozenset({"first", "last", "random"}), "n_dropped": "count"}
 _COMMITMENT = {"scheme": frozenset({"hmac-sha256"}), "release": "number of a release", "value": "hash"}
 _ORDER = frozenset({"sorted", "as-read"})
-_COLUMN_OF_2 = {
+_COLUMN = {
     "name": "text",
-    "role": "role of version 2",
+    "role": "role",
     "kind": "kind",
     "domain?": ["text"],
     "missing?": ["text"],
+    "unit?": "text",
+    "confirmed?": "truth",
+    "label?": "text",
+    "value_labels?": [{"value": ("number", "text"), "label": "text"}],
 }
-_LABELS = {"label?": "text", "value_labels?": [{"value": ("number", "text"), "label": "text"}]}
-_COLUMN = {**_COLUMN_OF_2, "role": "role", "unit?": "text", "confirmed?": "truth", **_LABELS}
-_PACKAGES_OF_2 = "python zlib sfumato numpy scipy scikit-learn pyarrow xlsxwriter duckdb narwhals opendp pyreadstat"
 _PACKAGES = "sfumato zlib pyarrow xlsxwriter opendp pyreadstat"
-
-
-_DISCLOSURE = {
-    "n_leaves": "count",
-    "n_groups": "count",
-    **{
-        f"{which}_{measure}_bits_of_{of}": "number"
-        for of in ("leaves", "groups")
-        for measure in ("big", "icr", "tidi")
-        for which in ("least", "mean")
-    },
-    "n_branches_pruned": "count",
-    "n_branches_pruned_at_no_error": "count",
-    "largest_error_risk_ratio": "number?",
-    "groups_are": "text",
-}
-_SINCE_3 = {
-    "utility?": {**_EVIDENCE["utility?"], "suppression_limit_counts?": "text"},
-    "risk?": {**_EVIDENCE["risk?"], "unique_row_fraction?": "number", "copied_row_fraction?": "number"},
-    "disclosure?": _DISCLOSURE,
-}
-
-
 _SCOPE = frozenset({"release", "project"})
 _PREPARED = Kinds(
     "operation",
@@ -393,52 +383,42 @@ _PREPARED = Kinds(
 )
 
 
-def _form(version: int) -> dict[str, Any]:
-    """Give the form of a version; since version 3 nothing names the input or the project by a plain hash."""
-    is_keyed = version >= 3
-    column = _COLUMN if is_keyed else _COLUMN_OF_2
-    evidence = {**_EVIDENCE, **_SINCE_3} if is_keyed else _EVIDENCE
-    identity = {"commitment": ("null", _COMMITMENT)} if is_keyed else {"sha256": "hash?"}
-    counted = {"format": "word", "rows": "count"}
-    order = {"order": _ORDER} if is_keyed else {}
-    return {
-        "sfumato_manifest": f"version {version}",
-        "input": (
-            "null",
-            {
-                "name": "text?",
-                **identity,
-                **counted,
-                "columns": "count",
-                "one_row_per_person?": _PERSON_ROWS,
-                **({"read_as?": Names("text")} if is_keyed else {}),
-                "parties?": "count",
-                **({"prepared?": [_PREPARED]} if is_keyed else {}),
-            },
-        ),
-        "output": {
+_MANIFEST = {
+    "sfumato_manifest": "version",
+    "input": (
+        "null",
+        {
             "name": "text?",
-            "sha256": "hash?",
-            **counted,
-            **order,
-            "columns": [column],
-            **({"escaped_formulas?": "truth"} if is_keyed else {}),
+            "commitment": ("null", _COMMITMENT),
+            "format": "word",
+            "rows": "count",
+            "columns": "count",
+            "one_row_per_person?": _PERSON_ROWS,
+            "read_as?": Names("text"),
+            "parties?": "count",
+            "prepared?": [_PREPARED],
         },
-        "mechanism": _MECHANISM if is_keyed else {"name": "word", "parameters": _PARAMETERS, "seed": "count?"},
-        "missing": {"tokens": ["text"], "rows?": _ROWS, "n_dropped?": "count", "columns?": Names(["text"])},
-        **({} if is_keyed else {"project_sha256": "hash?"}),
-        "dropped_columns": ["text"],
-        "recodings": [_RECODINGS if is_keyed else _RECODINGS_OF_2],
-        "suppressed_rows": "count",
-        "guarantees": [_GUARANTEES],
-        "evidence": evidence,
-        "versions": _each(_PACKAGES, "release") if is_keyed else _each(_PACKAGES_OF_2, "release of version 2"),
-        "perturbation": _PERTURBATION if is_keyed else _PERTURBATION_OF_2,
-        "digest": "hash",
-    }
-
-
-_MANIFESTS = {version: _form(version) for version in STRICT_VERSIONS}
+    ),
+    "output": {
+        "name": "text?",
+        "sha256": "hash?",
+        "format": "word",
+        "rows": "count",
+        "order": _ORDER,
+        "columns": [_COLUMN],
+        "escaped_formulas?": "truth",
+    },
+    "mechanism": _MECHANISM,
+    "missing": {"tokens": ["text"], "rows?": _ROWS, "n_dropped?": "count", "columns?": Names(["text"])},
+    "dropped_columns": ["text"],
+    "recodings": [_RECODINGS],
+    "suppressed_rows": "count",
+    "guarantees": [_GUARANTEES],
+    "evidence": _EVIDENCE,
+    "versions": _each(_PACKAGES, "release"),
+    "perturbation": _PERTURBATION,
+    "digest": "hash",
+}
 
 
 def _is_whole(found: Any) -> bool:
@@ -461,15 +441,9 @@ _LEAVES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "day": (_fits(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), "a day such as 2026-01-31"),
     "hash": (_fits(r"[0-9a-f]{64}"), "a SHA-256"),
     "release": (_fits(RELEASE_NUMBER), "a version of two or three numbers"),
-    "release of version 2": (_fits(r"[0-9A-Za-z.+!_-]{1,40}"), "a version"),
     "role": (lambda found: isinstance(found, str) and found in set(Role), "a role"),
-    "role of version 2": (
-        lambda found: isinstance(found, str) and found in set(Role) - {Role.SENSITIVE_QUASI_IDENTIFIER, Role.WEIGHT},
-        "a role",
-    ),
     "kind": (lambda found: isinstance(found, str) and found in set(Kind), "a kind"),
-    "version 2": (lambda found: _is_whole(found) and found == 2, "the version of this form"),
-    "version 3": (lambda found: _is_whole(found) and found == 3, "the version of this form"),
+    "version": (lambda found: _is_whole(found) and found == MANIFEST_VERSION, "the version of this form"),
     "number of a release": (_fits(r"[0-9a-f]{32}"), "32 digits of a hexadecimal number"),
     "count": (lambda found: _is_whole(found) and 0 <= found < 2**63, "a whole number from 0 below 2 to the 63"),
     "crowd": (lambda found: _is_whole(found) and 2 <= found < 2**63, "a whole number from 2, since 1 promises nothing"),
@@ -493,9 +467,9 @@ def parsed_manifest(text: str) -> Any:
     Raises
     ------
     ManifestError
-        If it is not JSON.
+        If it is not JSON, or no manifest of the version that this audit knows.
     ManifestRefusedError
-        If a key comes twice, a number is none, or a strict manifest is not in its canonical form.
+        If a key comes twice, a number is none, an entry is not of its form, or the text is not the canonical one.
     """
     try:
         found = json.loads(text, object_pairs_hook=_without_repetition, parse_float=_finite, parse_constant=_finite)
@@ -504,11 +478,10 @@ def parsed_manifest(text: str) -> Any:
     except (ValueError, RecursionError):
         problem = "the manifest is not JSON"
         raise ManifestError(problem) from None
-    if is_strict(found):
-        check_form(found)
-        if _canonical(found) != text:
-            problem = "the manifest's bytes are not the canonical ones of its content: order, blanks or spelling differ"
-            raise ManifestRefusedError(problem)
+    check_form(found)
+    if _canonical(found) != text:
+        problem = "the manifest's bytes are not the canonical ones of its content: order, blanks or spelling differ"
+        raise ManifestRefusedError(problem)
     return found
 
 
@@ -527,23 +500,15 @@ def _finite(text: str) -> float:
     return number
 
 
-def is_strict(manifest: Any) -> bool:
-    """Whether a manifest is of a strict version."""
-    return isinstance(manifest, Mapping) and manifest.get("sfumato_manifest") in STRICT_VERSIONS
-
-
-def check_form(manifest: Mapping[str, Any]) -> None:
-    """Refuse a manifest that has other entries than its version, lacks one or has one of another type."""
-    version = _version_of(manifest)
-    for place, problem in _problems(manifest, _MANIFESTS[version], ""):
+def check_form(manifest: Any) -> None:
+    """Refuse a manifest of another version, or one that has other entries, lacks one or has one of another type."""
+    version = manifest.get("sfumato_manifest") if isinstance(manifest, Mapping) else None
+    if not _is_whole(version) or version != MANIFEST_VERSION:
+        problem = f"the manifest is not of version {MANIFEST_VERSION}, the only version that this audit knows"
+        raise ManifestError(problem)
+    for place, problem in _problems(manifest, _MANIFEST, ""):
         said = f"{place or 'the manifest'} {problem}"
-        raise ManifestRefusedError(said, hint=f"the form is in docs/manifest/{version}.schema.json")
-
-
-def _version_of(manifest: Mapping[str, Any]) -> int:
-    """Strict version by whose form a manifest is judged; the last one for a manifest that names none."""
-    stated = manifest.get("sfumato_manifest")
-    return next((version for version in STRICT_VERSIONS if version == stated), STRICT_VERSIONS[-1])
+        raise ManifestRefusedError(said, hint=f"the form is in docs/manifest/{MANIFEST_VERSION}.schema.json")
 
 
 def _problems(found: Any, form: Any, place: str) -> Iterator[tuple[str, str]]:
@@ -622,7 +587,7 @@ def _words(form: Any) -> str:
 
 def _canonical(manifest: Mapping[str, Any]) -> str:
     """Write a manifest as its publisher must have: keys in the order of this form, names by their characters."""
-    return json.dumps(_ordered(manifest, _MANIFESTS[_version_of(manifest)]), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(_ordered(manifest, _MANIFEST), indent=2, ensure_ascii=False) + "\n"
 
 
 def _ordered(found: Any, form: Any) -> Any:

@@ -27,7 +27,6 @@ from sfumato.audit.checks import (
 )
 from sfumato.audit.claims import (
     BUCKETED,
-    NO_PLAIN_HASH,
     SYNTHETIC,
     Claims,
     Promise,
@@ -114,8 +113,8 @@ def audit_release(
     manifest : mapping
         The parsed JSON. Roles and kinds of the released columns are taken from it.
     released_sha256, original_sha256 : str or None
-        Hashes of the files that were read; compared with the manifest's, which must then have one. Since version 3 a
-        manifest has no hash of the original, and may have a commitment to it instead.
+        Hashes of the files that were read. That of the release is compared with the manifest's, that of the original
+        with the commitment to it, where the manifest has one.
     key : bytes or None
         Key of the release, by which that commitment is checked, and pseudonyms and shifted dates are computed again.
     project_key : bytes or None
@@ -226,9 +225,9 @@ def audit_release(
 
 
 def _check_bucket_rule(released: Columns, claims: Claims) -> Iterator[Check]:
-    """Whether buckets are numbered and values placed by a rule that knows no order of rows, since manifest 3."""
+    """Whether buckets are numbered and values placed by a rule that knows no order of rows."""
     stated = claims.perturbation
-    if stated is not None and stated.kind == BUCKETED and claims.output_order is not None:
+    if stated is not None and stated.kind == BUCKETED:
         yield from check_bucket_numbers(released, stated.bucket or "", stated.slices, claims)
 
 
@@ -259,14 +258,10 @@ def without_open_questions(report: AuditReport) -> AuditReport:
 
 def open_questions(claims: Claims, original: Columns | None, check_roles: Declared) -> Iterator[Unchecked]:
     """Name what could not be checked because the audit was not given enough."""
-    if claims.version < NO_PLAIN_HASH:
-        open_to = "its keys and bytes, plain hash" if claims.version == 1 else "settings and versions, a plain hash"
-        said = f"the manifest is of version {claims.version}: {open_to} and order of rows are not accounted for"
-        yield Unchecked("format", said, "release again with this version")
-    elif not _is_known_version(claims.versions.get("sfumato", "0.0")):
+    if not _is_known_version(claims.versions.get("sfumato", "0.0")):
         said = "what a later version of sfumato than this one states"
         yield Unchecked("format", said, "audit it with that version")
-    if claims.version >= NO_PLAIN_HASH and claims.mechanism not in KNOWN_MECHANISMS:
+    if claims.mechanism not in KNOWN_MECHANISMS:
         said = "settings of the mechanism, which another package has: the audit does not know what these may be"
         yield Unchecked("mechanism", said)
     if (kept := kept_as_read(claims)) is not None:
@@ -345,10 +340,7 @@ def _check_hashes(
     claims: Claims, released: str | None, original: str | None, key: bytes | None
 ) -> Iterator[Check | Unchecked]:
     if released is not None:
-        yield check_hash("released", claims.output_sha256, released)
-    is_withheld = _is_synthetic(claims)
-    if original is not None and not is_withheld and claims.version < NO_PLAIN_HASH:
-        yield check_hash("original", claims.input_sha256, original)
+        yield check_hash(claims.output_sha256, released)
     if claims.input_commitment is not None:
         yield check_commitment(claims.input_commitment, original, key)
 
@@ -409,10 +401,9 @@ def _check_promise(
     yield _check_coverage(promise, claims)
     yield from check_both_roles(promise, Columns(released), claims)
     yield from _check_parameters(promise, claims)
-    if promise.statement is not None:
-        passed = promise.statement == promise.guarantee.describe()
-        said = "says what is promised" if passed else "does not say what is promised"
-        yield Check(f"{kind}: statement", passed, f"{kind}: the statement in the manifest {said}")
+    passed = promise.statement == promise.guarantee.describe()
+    said = "says what is promised" if passed else "does not say what is promised"
+    yield Check(f"{kind}: statement", passed, f"{kind}: the statement in the manifest {said}")
     if not is_measurable(promise.guarantee):
         yield from check_construction(promise, Columns(released), claims, manifest)
         return
@@ -529,7 +520,7 @@ def _is_left_out(name: str, claims: Claims) -> bool:
     """
     has_name = f"{name}?" in OWN_PARAMETERS.get(claims.mechanism, {})
     is_bucketed = claims.perturbation is not None and claims.perturbation.kind == BUCKETED
-    return claims.version >= NO_PLAIN_HASH and has_name and not (is_bucketed and name == "l")
+    return has_name and not (is_bucketed and name == "l")
 
 
 _ONLY_FOR_A_PROMISE = ("t", "beta", "delta", "alpha", "epsilon", "k_map", "delta_max", "max_unique_fraction", "l", "c")

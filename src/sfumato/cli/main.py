@@ -9,7 +9,7 @@ import traceback
 
 import click
 
-from sfumato.cli.start import INTERRUPTED, forget_written, interrupted_words, interruptions, main
+from sfumato.cli.start import INTERRUPTED, main
 from sfumato.errors import BUG, InvalidParameterError, SfumatoError, words_and_exit_code
 
 # How the command line says an error: the options by which what the hint speaks of is given.
@@ -185,14 +185,13 @@ def sfumato(ctx: click.Context, debug: bool) -> None:
 def run(arguments: list[str]) -> int:
     """Run the command line; the exit code is the answer, and no traceback reaches the user unasked."""
     debug = "--debug" in arguments
-    forget_written()
     try:
         result = sfumato.main(arguments, prog_name="sfumato", standalone_mode=False)  # an Exit becomes its code
         if sys.stdout is not None:
             sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except (click.exceptions.Abort, KeyboardInterrupt):
-        return _interrupted()
+        return _say("interrupted", INTERRUPTED)
     except click.ClickException as exc:
         exc.show(sys.stderr)
         return exc.exit_code
@@ -200,16 +199,16 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # keeps the interpreter's last flush quiet
         return 0
     except Exception as exc:  # the last line of defence
-        if interruptions.did_happen and not debug:  # some libraries turn Ctrl-C into an error of their own
-            return _interrupted()
+        if _is_interruption(exc):
+            return _say("interrupted", INTERRUPTED)
         return _refused(exc, debug)
 
 
-def _interrupted() -> int:
-    interruptions.end()
-    interruptions.is_due = False
-    click.echo(interrupted_words(), err=True, nl=False)
-    return INTERRUPTED
+def _is_interruption(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error; DuckDB raises one of its own instead, by which alone it can be told."""
+    while error is not None and not isinstance(error, KeyboardInterrupt) and str(error) != "Query interrupted":
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _refused(error: Exception, debug: bool) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -229,8 +229,7 @@ def _floor(metric: object, majority_fraction: float | None, attack_with_all: flo
 
 def has_candidates(manifest: Manifest) -> bool:
     """Whether a manifest lists the sets of columns that were compared."""
-    choice = manifest.evidence.get("choice") if isinstance(manifest.evidence, Mapping) else None
-    return isinstance(choice, Mapping) and bool(choice.get("candidates"))
+    return bool(manifest.evidence.get("choice", {}).get("candidates"))
 
 
 DISPLAYS = (

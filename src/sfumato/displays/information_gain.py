@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -124,8 +123,7 @@ class InformationGainDisplay(DrawnDisplay):
 
 def has_gains(manifest: Manifest) -> bool:
     """Whether a manifest lists information gains."""
-    utility = manifest.evidence.get("utility") if isinstance(manifest.evidence, Mapping) else None
-    return isinstance(utility, Mapping) and bool(utility.get("information_gain_bits"))
+    return bool(manifest.evidence.get("utility", {}).get("information_gain_bits"))
 
 
 DISPLAYS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -173,8 +173,7 @@ def _many(number: int) -> str:
 
 def has_levels(manifest: Manifest) -> bool:
     """Whether a manifest says which levels columns were taken to."""
-    utility = manifest.evidence.get("utility") if isinstance(manifest.evidence, Mapping) else None
-    return isinstance(utility, Mapping) and bool(utility.get("levels"))
+    return bool(manifest.evidence.get("utility", {}).get("levels"))
 
 
 DISPLAYS = (

@@ -134,7 +134,7 @@ def _figures(stated: Mapping[str, Any], of: str) -> tuple[float, ...]:
 
 def has_disclosure(manifest: Manifest) -> bool:
     """Whether a manifest says what the groups of a tree disclose."""
-    return isinstance(manifest.evidence, Mapping) and bool(manifest.evidence.get("disclosure"))
+    return bool(manifest.evidence.get("disclosure"))
 
 
 DISPLAYS = (

@@ -19,11 +19,6 @@ NO_TARGET = "the release has no target to predict"
 QUICK = "skipped on request, to save time"
 
 _ONE_ROW = "Every person has one row. A person with several rows may form a group alone."
-_PLAIN_HASH = (
-    "The manifest is published with the table. It may hold the SHA-256 of the original: an attacker who can guess the "
-    "whole original can confirm the guess."
-)
-"""Of manifests before version 3, which hold such a hash."""
 ASSUMPTIONS = (
     "There is one release of one table. Combining releases of overlapping tables can break every promise.",
     "The roles of the columns are right. No guarantee covers a quasi-identifier that has another role.",
@@ -43,8 +38,7 @@ def assumptions_of(manifest: Manifest) -> list[str]:
             f"The column that tells persons apart does so. Of each person the {kept['rule']} row was kept, and "
             f"{kept['n_dropped']:,} further rows were left out."
         )
-    own = [_PLAIN_HASH] if manifest.version < 3 else []
-    return [said if sentence == _ONE_ROW else sentence for sentence in ASSUMPTIONS] + own
+    return [said if sentence == _ONE_ROW else sentence for sentence in ASSUMPTIONS]
 
 
 def guarantee_in_words(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def displays_of(summary: Mapping[str, Any], manifest: Manifest) -> Iterator[tupl
             try:
                 yield "done", name, f"{kind.shows[:1].upper()}{kind.shows[1:]}.", kind.from_manifest(manifest)
             except SfumatoError:
-                continue  # a manifest of another version may hold other evidence: the report has no such picture
+                continue  # another package's mechanism may state what the picture cannot show: it is left out
 
 
 def _roc(utility: Mapping[str, Any]) -> RocDisplay:

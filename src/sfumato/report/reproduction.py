@@ -50,7 +50,6 @@ class Asked:
         Options by which the original was read, as the command line takes them.
     n_guessed : int
         Columns whose roles were guessed.
-    project_sha256 : str or None
     is_as_read : bool
         Whether the kinds of the columns are those found in the file, and not declared.
     """
@@ -59,7 +58,6 @@ class Asked:
     declared: Mapping[str, Any] = field(default_factory=dict)
     reading: Sequence[str] = ()
     n_guessed: int = 0
-    project_sha256: str | None = None
     is_as_read: bool = False
 
 
@@ -141,8 +139,6 @@ def command_for(manifest: Manifest, original: AnyTable | None, asked: Asked) -> 
     settings = {key: value for key, value in settings.items() if key not in tables}
     if asked.project is not None:
         arguments = ["--project", asked.project]
-        if manifest.project_sha256 not in (None, asked.project_sha256):
-            notes.append("The project file is not the one in the manifest: it may have been changed since.")
     else:
         roles = options_of_roles({column.name: column.role for column in original.coded_part.schema})
         arguments = [source.name, *roles, *asked.reading, *_missing(manifest), *_prepare(manifest)]
@@ -181,15 +177,14 @@ def _hides_choices(manifest: Manifest, asked: Asked) -> bool:
     """Whether the mechanism drew choices that hide something, and no key of a project repeats them."""
     info = find_mechanism(str(manifest.mechanism["name"]))
     has_key = asked.project is not None and (manifest.input or {}).get("commitment") is not None
-    return info is not None and getattr(info.build, "hides_choices", False) and manifest.version >= 3 and not has_key
+    return info is not None and getattr(info.build, "hides_choices", False) and not has_key
 
 
 def may_depend_on_clock(manifest: Manifest) -> bool:
     """Whether the mechanism searches under a time limit, and the manifest does not state that it came to its end."""
     info = find_mechanism(str(manifest.mechanism["name"]))
     is_limited = info is not None and any(parameter.name in _TIME_LIMITS for parameter in info.parameters)
-    found = [stated for stated in manifest.evidence.values() if isinstance(stated, Mapping)]
-    return is_limited and not any(stated.get(name) is True for stated in found for name in _PROVEN)
+    return is_limited and not any(stated.get(name) for stated in manifest.evidence.values() for name in _PROVEN)
 
 
 def _flags(mechanism: str, settings: Mapping[str, Any], asked: Asked) -> list[str]:

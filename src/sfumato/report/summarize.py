@@ -14,7 +14,6 @@ from sfumato.attack.correspondence import Correspondence
 from sfumato.attack.risk import attacked_rows
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.verify import AuditReport, audit_release
-from sfumato.errors import ManifestError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.mechanisms.registry import find_mechanism
@@ -185,7 +184,6 @@ def summarize(
         places=places,
     )
     checked.raise_if_failed()
-    _check_entries(manifest)
     rebuilt = mechanism or mechanism_of(manifest, known.declared, original)
     utility = utility_kept(release, original, rebuilt, quick=quick, progress=progress)
     risk = risk if risk is not None else risk_section(risk_left(release, original, progress=progress))
@@ -228,14 +226,6 @@ def summarize(
             "seed": manifest.mechanism.get("seed"),
         },
     }
-
-
-def _check_entries(manifest: Manifest) -> None:
-    texts = (manifest.output.get("name"), manifest.project_sha256, _before(manifest).get("sha256"))
-    are_texts = all(text is None or isinstance(text, str) for text in texts)
-    if not are_texts or not isinstance(manifest.versions, Mapping):
-        problem = "has names, hashes or versions that are not as this program writes them"
-        raise ManifestError(problem)
 
 
 def _before(manifest: Manifest) -> Mapping[str, Any]:
@@ -285,10 +275,9 @@ def _done(manifest: Manifest) -> dict[str, Any]:
 
 def _stated(manifest: Manifest) -> list[dict[str, str]]:
     """Single figures of the manifest's evidence; lists are for pictures."""
-    headings = manifest.evidence.values() if isinstance(manifest.evidence, Mapping) else ()
-    figures = [entry for found in headings if isinstance(found, Mapping) for entry in found.items()]
+    figures = [entry for found in manifest.evidence.values() for entry in found.items()]
     return [
-        {"name": str(name).replace("_", " "), "value": number_in_words(value)}
+        {"name": name.replace("_", " "), "value": number_in_words(value)}
         for name, value in figures
         if isinstance(value, str | int | float)
     ]
@@ -336,11 +325,5 @@ def _audit_command(manifest: Manifest) -> str | None:
 
 
 def _hashes(manifest: Manifest) -> list[dict[str, Any]]:
-    withheld = "not written down"
-    stated = (
-        ("original", _before(manifest).get("sha256")),
-        ("release", manifest.output.get("sha256")),
-        ("project file", manifest.project_sha256),
-    )
-    is_plain = manifest.version < 3  # later ones have a plain hash of what is published only
-    return [{"what": what, "sha256": digest or withheld} for what, digest in stated if is_plain or what == "release"]
+    """Hash of what is published; the manifest has no plain hash of anything else."""
+    return [{"what": "release", "sha256": manifest.output.get("sha256") or "not written down"}]

@@ -179,10 +179,10 @@ def manifest_of(
     names = [c["name"] for c in columns_of(released)]
     sources = {r["column"] for r in changes.get("recodings", ())}
     manifest: dict[str, Any] = {
-        "sfumato_manifest": 1,
+        "sfumato_manifest": 3,
         "input": {
             "name": "original.csv",
-            "sha256": None,
+            "commitment": None,
             "format": "csv",
             "rows": original.n_rows,
             "columns": len(sources_of(original)),
@@ -192,11 +192,11 @@ def manifest_of(
             "sha256": None,
             "format": "csv",
             "rows": released.n_rows,
+            "order": "as-read",
             "columns": columns_of(released),
         },
         "mechanism": {"name": "test", "parameters": {}, "seed": None},
         "missing": {"tokens": list(_described(original).schema.missing), "rows": "kept", "n_dropped": 0},
-        "project_sha256": None,
         "dropped_columns": [name for name in sources_of(original) if name not in {*names, *sources}],
         "recodings": [],
         "suppressed_rows": 0,

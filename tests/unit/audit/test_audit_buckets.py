@@ -68,7 +68,7 @@ def checks_of(released, before, manifest, *, slices=None, seed=0, rows=None, rec
     compared = Columns(released), Columns(before), done["bucket"], slices or done["slices"]
     offered = np.arange(before.n_rows) if rows is None else rows
     if knows_rows:
-        found = list(check_buckets(*compared, seed, offered, recoded, is_ruled_by_rows=False))
+        found = list(check_buckets(*compared, offered, recoded))
     else:
         found = [one for one in check_sorted_buckets(*compared, offered, recoded) if isinstance(one, Check)]
     if all(check.passed for check in found):
@@ -108,28 +108,6 @@ def test_buckets_in_another_order_are_seen(mechanism):
 
     assert not checks_of(others, before, release.manifest)["bucket numbers"]
     assert not checks_of(spelled, before, release.manifest)["bucket numbers"]
-
-
-def test_releases_of_earlier_manifests_are_judged_by_the_rule_of_their_rows():
-    """Values ascending, missing last, given to the rows of a bucket in the order of words, one word a row."""
-    before = original()
-    release = Anatomy(l=2).release(before)
-    groups = np.array(cells_of(release.table, "group")).astype(np.int64)
-    ranks = np.array([5 if cell is None else "uvwx".index(cell) for cell in cells_of(before, "illness")])
-    words = np.random.PCG64(np.random.SeedSequence([0, 0])).random_raw(60)
-    arranged = np.empty(60, dtype=object)
-    arranged[np.lexsort((words, groups))] = np.array(cells_of(before, "illness"), dtype=object)[
-        np.lexsort((ranks, groups))
-    ]
-    by_rows = with_cells(release.table, illness=arranged.tolist())
-
-    def found(table, seed):
-        checks = check_buckets(Columns(table), Columns(before), "group", [["illness"]], seed, np.arange(60))
-        return {check.name: check.passed for check in checks}
-
-    assert found(by_rows, 0) == {"slices": True, "order within buckets": True}
-    assert found(by_rows, 1) == {"slices": True, "order within buckets": False}
-    assert found(release.table, 0) == {"slices": True, "order within buckets": False}
 
 
 def test_levels_agree_with_counting_by_hand():

@@ -36,7 +36,6 @@ RECODINGS = {
     "one-of": {"name": "q", "column": "q", "rule": "one-of", "values": [CANARY]},
     "interval": {"name": "q", "column": "n", "rule": "interval", "upto": 3},
     "as-is": {"name": "q", "column": "n", "rule": "as-is"},
-    "unknown": {"name": "q", "column": "n", "rule": CANARY, "values": [CANARY]},
     "nowhere": {"name": "q", "column": "x", "rule": "missing"},
 }
 
@@ -53,12 +52,12 @@ def test_no_check_shows_a_cell_value(rule, missing, suppressed):
         recodings=[RECODINGS[rule]] if rule else [],
         missing={"tokens": [CANARY], "rows": missing, "n_dropped": 0},
         suppressed_rows=suppressed,
-        mechanism={"name": CANARY, "parameters": {"k": CANARY, "l": [CANARY]}, "seed": None},
+        mechanism={"name": "test", "parameters": {"k": 1, "l": 1, "generalization": CANARY}, "seed": None},
         dropped_columns=["q"],
-        evidence={"note": CANARY},
+        evidence={"risk": {"what_this_is": CANARY}},
     )
     manifest["output"]["columns"][2]["kind"] = "numeric"  # which also breaks the digest
-    manifest["output"]["sha256"] = manifest["input"]["sha256"] = CANARY
+    manifest["output"]["sha256"] = "1" * 64
     manifest["guarantees"][0]["statement"] = CANARY
 
     report = audit_release(

@@ -85,11 +85,13 @@ def test_a_recoding_is_computed_again(rule, cells):
     ("rule", "said"),
     [
         (YOUNG | {"column": "city"}, "'young' has a rule (interval) that cannot be applied to 'city'"),
-        (YOUNG | {"rule": "as-is"}, "'young' has a rule (as-is) that cannot be applied to 'age'"),
-        (YOUNG | {"rule": "magic"}, "'young' was recoded by a rule that this audit does not know"),
+        (
+            {"name": "young", "column": "age", "rule": "as-is"},
+            "'young' has a rule (as-is) that cannot be applied to 'age'",
+        ),
         (YOUNG | {"column": "height"}, "'young' was computed from a column that the original lacks"),
     ],
-    ids=["not numbers", "not 0/1", "unknown rule", "unknown column"],
+    ids=["not numbers", "not 0/1", "unknown column"],
 )
 def test_a_rule_that_cannot_be_applied_fails(rule, said):
     report = audit(released(young=[1, 1, 0, 0]), recodings=[rule])
@@ -173,20 +175,21 @@ def test_an_identifier_may_not_be_released_under_any_name():
     ("dropped", "said"),
     [
         (["ssn", "age"], "neither released nor stated as dropped: 'flag'"),
-        (["ssn", "age", "flag", "city"], "stated as dropped but released: 'city'"),
+        (["ssn", "age", "city", "flag"], "stated as dropped but released: 'city'"),
         (["ssn", "age", "flag", "row 7 is ill"], "those stated as dropped are not columns of the original, each once"),
         (["ssn", "age", "flag", "age"], "those stated as dropped are not columns of the original, each once"),
+        (["ssn", "flag", "age"], "those stated as dropped are not in the order of the original"),
     ],
-    ids=["incomplete", "released", "strange", "twice"],
+    ids=["incomplete", "released", "strange", "twice", "order"],
 )
 def test_dropped_columns_are_stated_completely_and_truly(dropped, said):
-    report = audit(ORIGINAL.keep(["city", "ill"]), dropped_columns=dropped)
+    (failure,) = audit(ORIGINAL.keep(["city", "ill"]), dropped_columns=dropped).failures
 
-    assert report.failures == (said,)
+    assert said in failure
 
 
 def test_a_recoded_column_is_not_dropped():
-    report = audit(released(young=[1, 1, 0, 0]), recodings=[YOUNG], dropped_columns=["ssn", "city", "flag", "age"])
+    report = audit(released(young=[1, 1, 0, 0]), recodings=[YOUNG], dropped_columns=["ssn", "age", "city", "flag"])
 
     assert report.failures == ("stated as dropped but released: 'age'",)
 

@@ -140,11 +140,8 @@ def test_containment_of_columns_that_are_not_binary_fails():
     ("parameters", "passes"),
     [
         ({"k": 4}, True),
-        ({"k": 4.0}, True),
         ({"k": 3}, False),
-        ({"k": "4"}, False),
-        ({"k": None}, False),
-        ({"x": 3}, True),
+        ({"r": 3}, True),
     ],
     ids=str,
 )

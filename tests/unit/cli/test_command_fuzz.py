@@ -160,7 +160,7 @@ def crowded_folder(tmp_path, monkeypatch):
         '[data]\npath = "small.csv"\ndefault_role = "other"\n[columns]\ny = {role="target"}\n'
     )
     (tmp_path / "bad.toml").write_text('[data]\npath = 3\n[columns]\ny = "target"\n')
-    (tmp_path / "m.json").write_text('{"sfumato_manifest": 1, "input": 3}')
+    (tmp_path / "m.json").write_text('{"sfumato_manifest": 3, "input": 3}')
     return tmp_path
 
 

@@ -52,6 +52,29 @@ def test_init_then_release_then_audit(folder, capsys):
     assert audit_published(folder / "release.csv", folder / "release.csv.manifest.json").passed
 
 
+@pytest.mark.parametrize("names", ["everything", "format,everything", "Format", "format,", ",", "digest"])
+def test_what_is_no_exception_cannot_be_accepted(folder, capsys, names):
+    assert run(["release", "admissions.csv", "-m", "mondrian", "-o", "release.csv"]) == 0
+    capsys.readouterr()
+
+    assert run(["audit", "release.csv", "--manifest", "release.csv.manifest.json", "--accept", names]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "--accept must be some of original, roles, promises, format, " in said.err
+
+
+@pytest.mark.parametrize("version", [1, 2, 4])
+def test_a_manifest_of_another_version_is_bad_input(folder, capsys, version):
+    assert run(["release", "admissions.csv", "-m", "mondrian", "-o", "release.csv"]) == 0
+    path = folder / "release.csv.manifest.json"
+    path.write_text(path.read_text().replace('"sfumato_manifest": 3', f'"sfumato_manifest": {version}'))
+    capsys.readouterr()
+
+    assert run(["audit", "release.csv", "--manifest", path.name]) == 3
+    said = capsys.readouterr().err
+    assert "is no sfumato manifest of version 3, the only version that this program reads" in said
+
+
 def test_init_explains_every_guess_and_quotes_no_data(folder):
     run(["init", "admissions.csv"])
 

@@ -1,53 +1,42 @@
-"""Ctrl-C is one line and exit code 130, whatever the command is doing, from its first import on."""
+"""Ctrl-C is one line and exit code 130, whatever the command is doing, and leaves nothing half written."""
 
 import os
-import re
 import signal
 import socket
 import subprocess
 import sys
-import tomllib
-from pathlib import Path
 
 import pytest
 
-from sfumato import atomic
-from sfumato.cli import start
-from sfumato.cli.main import COMMANDS, run
+from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
 from sfumato.table.io.write import write_table
 
-REPOSITORY = Path(__file__).parents[3]
-START = "from sfumato.cli.main import main; main()"
-NO_RELEASE = "sfumato: interrupted; no release was written"
-ENTRY = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]["sfumato"]
-# Starts the command as the installed script does, and interrupts it when it asks for the n-th module, counted from the
-# first one beyond the package itself and its start. A native module that is being loaded prints KeyboardInterrupt and
-# raises ImportError, as numpy's import_array does: the hook can do the same.
-PROGRAM = """
-import os, signal, sys
-n_left, hidden = int(sys.argv.pop(1)), sys.argv.pop(1) == "natively"
+START = "from sfumato.cli.start import main; main()"
+SAID = "sfumato: interrupted"
+# Runs the command, and comes to rest where a function is called for the n-th time, until it is interrupted. It hears
+# Ctrl-C also where whoever started it ignores that, as in the background.
+RESTING = """
+import importlib, os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+where, name, n_calls = sys.argv.pop(1), sys.argv.pop(1), int(sys.argv.pop(1))
+module, _, inside = where.partition(":")
+place = importlib.import_module(module)
+place = getattr(place, inside) if inside else place
+called = getattr(place, name)
+n_called = 0
 
-class Interrupting:
-    n_asked = 0
+def resting(*given, **named):
+    global n_called
+    n_called += 1
+    if n_called == n_calls:
+        os.write(1, b"resting\\n")
+        while True:  # and not in a wait that a signal just before it would not end
+            pass
+    return called(*given, **named)
 
-    def find_spec(self, name, path=None, target=None):
-        Interrupting.n_asked += Interrupting.n_asked > 0 or name in ("sfumato.cli.limited_memory", "click")
-        if Interrupting.n_asked == n_left:
-            try:
-                os.kill(os.getpid(), signal.SIGINT)
-                for _ in range(10):
-                    pass
-            except KeyboardInterrupt:
-                if not hidden:
-                    raise
-                sys.excepthook(*sys.exc_info())
-                raise ImportError("multiarray failed to import") from None
-        return None
-
-sys.meta_path.insert(0, Interrupting())
+setattr(place, name, resting)
 """
-PROGRAM += f"from {ENTRY.partition(':')[0]} import {ENTRY.partition(':')[2]} as main\nmain()\n"
 
 
 @pytest.fixture(autouse=True)
@@ -55,137 +44,64 @@ def _heard(hears_ctrl_c):
     """Let the processes that are started here hear Ctrl-C."""
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("command")
-    with (folder / "data.csv").open("wb") as file:
+@pytest.fixture
+def folder(tmp_path):
+    with (tmp_path / "data.csv").open("wb") as file:
         write_table(admissions(n_rows=300), file, "csv")
-    greedy = ["-m", "greedy-containment", "-k", "2", "-p", "on_infeasible=skip"]
-    release = ["release", "data.csv", "--target", "readmitted", *greedy, "-o", "r.csv"]
-    done = subprocess.run(
-        [sys.executable, "-c", START, *release],
-        cwd=folder,
-        check=False,
-        capture_output=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return folder
+    return tmp_path
 
 
-ARGUMENTS = {
-    "apply": ["apply", "r.csv.manifest.json", "data.csv", "--original", "data.csv", "-o", "applied.csv"],
-    "attack": ["attack", "data.csv", "r.csv"],
-    "audit": ["audit", "r.csv", "--manifest", "r.csv.manifest.json"],
-    "audit-key": ["audit-key", "r.csv.manifest.json", "-o", "release.key"],
-    "collaborate": ["collaborate", "simulate", "data.csv", "--target", "readmitted"],
-    "compare": ["compare", "data.csv", "--target", "readmitted", "--run-folder", "points"],
-    "demo": ["demo", "-o", "demo"],
-    "hierarchy": ["hierarchy", "show", "data.csv"],
-    "init": ["init", "data.csv", "--target", "readmitted", "-o", "new.toml"],
-    "ledger": ["ledger", "list"],
-    "mechanisms": ["mechanisms"],
-    "metadata": ["metadata", "r.csv"],
-    "plot": ["plot", "r.csv.manifest.json", "-o", "plot.svg"],
-    "release": ["release", "data.csv", "--target", "readmitted", "-o", "second.csv"],
-    "report": ["report", "r.csv", "-o", "report.html"],
-    "reproduce": ["reproduce", "--help"],
-    "serve": ["serve", "--no-browser"],
-    "sign": ["sign", "r.csv.manifest.json", "--key", "private.pem"],
+RELEASE = ["release", "data.csv", "--target", "readmitted", "-m", "mondrian", "-k", "5", "-o", "second.csv"]
+PLACES = {
+    "imports": ("sfumato.cli.limited_memory", "go_on_in_a_child", 1),
+    "search": ("sfumato.mechanisms.mondrian.mechanism:Mondrian", "release", 1),
+    "audit": ("sfumato.publishing.publish", "audit_release", 1),
+    "first name": ("sfumato.atomic:PendingFile", "appear", 1),
+    "second name": ("sfumato.atomic:PendingFile", "appear", 2),  # the manifest has its name, the table not yet
 }
 
 
-def interrupted(folder, n_imports, command, way="plainly"):
-    environment = os.environ | {"TMPDIR": str(folder)}
-    return subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(n_imports), way, *ARGUMENTS[command]],
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("is_ignored", [False, True], ids=["heard", "ignored by the caller"])
+def test_an_interrupted_release_is_one_line_and_leaves_no_file(folder, place, is_ignored):
+    where, name, n_calls = PLACES[place]
+    temporary = folder / "temporary"
+    temporary.mkdir()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN if is_ignored else signal.default_int_handler)
+    process = subprocess.Popen(
+        [sys.executable, "-c", RESTING + START, where, name, str(n_calls), *RELEASE],
         cwd=folder,
-        env=environment,
-        capture_output=True,
+        env=os.environ | {"TMPDIR": str(temporary)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
-        timeout=300,
     )
+    signal.signal(signal.SIGINT, before)
 
+    assert process.stdout.readline() == "resting\n"
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=300)
 
-def test_every_command_is_interrupted_here():
-    assert set(ARGUMENTS) == set(COMMANDS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "way", "n_imports"),
-    [
-        ("release", "plainly", 1),  # before it is known which command it is
-        *((command, "natively", n_imports) for command in COMMANDS for n_imports in (30, 80)),
-    ],
-)
-def test_an_interruption_while_modules_are_imported_is_one_line(folder, command, way, n_imports):
-    before = set(os.listdir(folder))
-    if command == "reproduce" and n_imports > 30:
-        pytest.skip("it imports little: the script of the paper runs in a process of its own")
-
-    done = interrupted(folder, n_imports, command, way)
-
-    assert done.returncode == 130, done.stderr
-    assert done.stderr.strip().splitlines()[-1] == NO_RELEASE
-    assert not {"Traceback", "ImportError", "Exception ignored"} & set(re.findall(r"\w+(?: ignored)?", done.stderr))
-    assert set(os.listdir(folder)) == before
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("is_busy", [False, True], ids=["quiet", "busy"])
-def test_an_interruption_that_nobody_could_take_comes_again(folder, is_busy):
-    """As one in a finalizer, of which Python only says that it was ignored; also if it comes again while it says so."""
-    busy = (  # the first timer is over before its start is
-        "later, starts = start._interrupt_later, []\n"
-        "def slowly():\n"
-        "    starts.append(later())\n"
-        "    while len(starts) == 1 and not start.interruptions.came_meanwhile: time.sleep(0.01)\n"
-        "start._interrupt_later = slowly\n"
-    )
-    code = (
-        "import os, signal, sys, time\n"
-        "from sfumato.cli import main as commands, start\n"
-        f"{busy if is_busy else ''}"
-        "class Finalized:\n"
-        "    def __del__(self):\n"
-        "        os.kill(os.getpid(), signal.SIGINT)\n"
-        "        sum(range(1000))\n"
-        "def work(arguments, **_):\n"
-        "    Finalized()\n"
-        "    time.sleep(100)\n"  # to be interrupted
-        "commands.sfumato.main = work\n"
-        "start.main([])\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
-
-    assert (done.returncode, done.stderr.strip()) == (130, NO_RELEASE)
+    assert process.returncode == 130, said
+    assert [line for line in said.splitlines() if line.startswith("sfumato: ")] == [SAID]
+    assert "Traceback" not in said
+    assert sorted(os.listdir(folder)) == ["data.csv", "temporary"]
+    assert os.listdir(temporary) == []
 
 
 def test_an_interruption_that_a_library_turns_into_its_own_error_is_one(monkeypatch, capsys):
-    """As DuckDB does, whose error is a RuntimeError."""
+    """As DuckDB does, whose error has no other before it."""
 
     def work(arguments, **_):
-        start.interruptions.did_happen = True
-        raise RuntimeError("Query interrupted")
+        try:
+            raise RuntimeError("Query interrupted")
+        except RuntimeError:
+            raise ValueError("the rows cannot be counted") from None
 
     monkeypatch.setattr("sfumato.cli.main.sfumato.main", work)
-    monkeypatch.setattr(start.interruptions, "did_happen", False)
 
     assert run([]) == 130
-    assert capsys.readouterr().err.strip() == NO_RELEASE
-
-
-def test_files_that_were_written_before_the_interruption_are_named(monkeypatch, capsys):
-    def work(arguments, **_):
-        atomic.NAMED.update({Path("out.csv"), Path("out.csv.manifest.json")})
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("sfumato.cli.main.sfumato.main", work)
-    atomic.NAMED.add(Path("of an earlier command"))
-
-    assert run([]) == 130
-    assert capsys.readouterr().err == ("sfumato: interrupted; written before that: out.csv, out.csv.manifest.json\n")
+    assert capsys.readouterr().err.strip() == SAID
 
 
 # Stops at the module that the process which others are forked from imports first, until the test lets it go on.
@@ -202,6 +118,9 @@ sys.meta_path.insert(0, Holding())
 """
 
 
+COMPARE = ["compare", "data.csv", "--target", "readmitted", "--run-folder", "points", "--workers", "1"]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="processes are forked and interrupted in groups on Unix only")
 def test_compare_is_interrupted_while_its_processes_start(folder, tmp_path):
@@ -211,7 +130,7 @@ def test_compare_is_interrupted_while_its_processes_start(folder, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as waiting:
         waiting.settimeout(300)
         process = subprocess.Popen(
-            [sys.executable, "-c", START, *ARGUMENTS["compare"], "--workers", "1"],
+            [sys.executable, "-c", START, *COMPARE],
             cwd=folder,
             env=os.environ | {"PYTHONPATH": path, "HELD_AT": str(waiting.getsockname()[1])},
             stdout=subprocess.PIPE,
@@ -259,4 +178,4 @@ def test_a_reproduction_is_interrupted_with_all_its_processes(tmp_path):
                 connection.settimeout(300)
                 assert connection.recv(1) == b"", "its process has ended"
 
-    assert (process.returncode, said.strip()) == (130, NO_RELEASE)
+    assert (process.returncode, said.strip()) == (130, SAID)

@@ -364,7 +364,7 @@ def test_a_list_that_is_not_ours_is_refused(entries):
         BreachPlaneDisplay.from_manifest(manifest)
 
 
-@pytest.mark.parametrize("evidence", [{}, {"choice": {}}, {"choice": {"candidates": []}}, {"choice": 3}, [1], None])
+@pytest.mark.parametrize("evidence", [{}, {"choice": {}}, {"choice": {"candidates": []}}])
 def test_a_manifest_without_candidates_cannot_be_drawn(evidence):
     assert not has_candidates(dataclasses.replace(manifest_of(TWO), evidence=evidence))
     assert has_candidates(manifest_of(TWO))

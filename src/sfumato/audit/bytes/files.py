@@ -402,8 +402,8 @@ def _made_again(is_same: bool, is_known: bool, writers: str) -> Found:
 
 
 def _is_recorded(claims: Claims, **installed: str) -> bool:
-    """Whether the manifest names the very versions that are installed; before version 3 it named all of a version."""
-    return all(claims.versions.get(name) in (found, _numbers(found)) for name, found in installed.items())
+    """Whether the manifest names the very versions that are installed."""
+    return all(claims.versions.get(name) == _numbers(found) for name, found in installed.items())
 
 
 def _numbers(installed: str) -> str | None:

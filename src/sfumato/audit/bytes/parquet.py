@@ -9,7 +9,6 @@ that is settled by making the file again, where the writer is at hand (:func:`is
 
 from __future__ import annotations
 
-import base64
 import itertools
 import json
 import mmap
@@ -32,14 +31,13 @@ from numpy.typing import NDArray
 from sfumato.audit.reading.values import is_text
 
 ROWS_OF_A_GROUP = 1 << 20
-"""Most rows of a row group, and of each but the last one in files of earlier versions."""
+"""Most rows of a row group."""
 _GROUP_CELLS, _LEAST_GROUP = 1 << 21, 1 << 14
 
 _MAGIC = b"PAR1"
 _ARROW = re.compile(rb"parquet-cpp-arrow version \d{1,3}\.\d{1,3}\.\d{1,3}")
 _HADOOP = re.compile(rb"parquet-mr version \d{1,3}\.\d{1,3}\.\d{1,3} \(build [0-9a-f]{40}\)")
 _SPARK_VERSION, _SPARK_SCHEMA = b"org.apache.spark.version", b"org.apache.spark.sql.parquet.row.metadata"
-_ARROW_SCHEMA = b"ARROW:schema"
 
 _BOOLEAN, _INT32, _INT64, _INT96, _FLOAT, _DOUBLE, _BYTE_ARRAY, _FIXED = range(8)
 _WIDTHS = {_INT32: 4, _INT64: 8, _INT96: 12, _FLOAT: 4, _DOUBLE: 8}
@@ -216,9 +214,7 @@ def is_made_again(path: Path) -> bool:
     """Whether Arrow, given the cells of a file, makes the very file: then it holds nothing else."""
     with path.open("rb") as stored, _explained(), pyarrow.parquet.ParquetFile(path) as file:
         groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-        size = groups[0] if len(groups) > 1 else ROWS_OF_A_GROUP
-        if size not in _group_sizes(len(file.schema_arrow)):
-            return False
+        size = _group_size(len(file.schema_arrow))
         if any(n != size for n in groups[:-1]) or not all(0 < n <= size for n in groups):
             return False
         sink = _Compared(stored)
@@ -234,12 +230,12 @@ def is_made_again(path: Path) -> bool:
         return not sink.differs and not stored.read(1)
 
 
-def _group_sizes(n_columns: int) -> tuple[int, int]:
-    """Rows that row groups may have: that of earlier versions, and the power of two with at most 2**21 cells."""
+def _group_size(n_columns: int) -> int:
+    """Rows of every row group but the last: the power of two with at most 2**21 cells."""
     size = ROWS_OF_A_GROUP
     while size * n_columns > _GROUP_CELLS and size > _LEAST_GROUP:
         size //= 2
-    return ROWS_OF_A_GROUP, size
+    return size
 
 
 class _Compared:
@@ -388,8 +384,7 @@ class _Accounting:
         found = {entry[1]: entry.get(2, b"") for entry in entries}
         _require(len(found) == len(entries), free)
         if self._is_of_arrow:
-            expected = {_ARROW_SCHEMA: _arrow_schema(self._parsed.schema_arrow)} if found else {}
-            _require(found == expected, free)
+            _require(not found, free)
             return
         _require(list(found) == [_SPARK_VERSION, _SPARK_SCHEMA], free)
         _require(re.fullmatch(rb"\d{1,2}\.\d{1,2}\.\d{1,2}", found[_SPARK_VERSION]) is not None, free)
@@ -419,10 +414,6 @@ class _Accounting:
 def _plain_schema(schema: pa.Schema) -> pa.Schema:
     """Names and types of the columns, all of which may miss values, without metadata, which fields can have too."""
     return pa.schema([pa.field(field.name, field.type) for field in schema])
-
-
-def _arrow_schema(schema: pa.Schema) -> bytes:
-    return base64.b64encode(_plain_schema(schema).serialize().to_pybytes())
 
 
 def _spark_type(data_type: pa.DataType) -> str:

@@ -1,11 +1,7 @@
 """Releases in buckets: how diverse and how large buckets are, and whether they hold what the original's rows hold.
 
 A *slice* is a list of columns whose values stay together while they are moved within buckets. Its values must stand
-where a public rule puts them, in an order that says nothing of the rows they came from. Releases whose manifest does
-not say in which order rows are: the bucket's values ascending (as Arrow orders the original's; missing last), given to
-its rows in the order of the raw words of PCG64 with the manifest's seed and the number of the slice.
-
-Sorted releases have a rule that knows no order of rows either, and needs no original. A *piece* is a slice, or before
+where a public rule puts them, which knows no order of rows and needs no original. A *piece* is a slice, or before
 them the columns of no slice. Values go by their texts, missing first. Buckets are numbered from 1 by how many rows they
 hold, then by the values of the first piece, ascending, then of the next. Rows are counted through: bucket by bucket,
 within it by the first piece. The values of slice s of a bucket, ascending, go to its rows in the order of the raw words
@@ -102,41 +98,27 @@ def check_buckets(
     original: Columns,
     bucket: str,
     slices: Slices,
-    seed: object,
     rows: NDArray[np.intp],
     recoded: Collection[str] = (),
-    is_ruled_by_rows: bool = True,
 ) -> Iterator[Check]:
     """Compare the slices of a release with the rows of the original in the same buckets.
 
     Row i of the release is in the bucket of row i of those original ``rows`` that may be released. ``recoded`` are the
-    columns that are stated to be computed from others, which no column of a slice may be. Whether values stand where
-    the rule of releases without a stated order puts them is judged where ``is_ruled_by_rows`` says so.
+    columns that are stated to be computed from others, which no column of a slice may be.
     """
     problem = _impossible(released, original, bucket, slices, len(rows)) or _restated(bucket, slices, recoded)
     if problem:
         yield Check("slices", False, f"slices cannot be compared with the original: {problem}")
         return
     buckets = group_rows(released, (bucket,))
-    wrong_values, wrong_places = [], []
-    for i, names in enumerate(slices):
+    wrong = []
+    for names in slices:
         expected, found = _tuples(released, original, names, rows)
         by_value = np.lexsort((expected, buckets.ids))
         if not np.array_equal(expected[by_value], found[np.lexsort((found, buckets.ids))]):
-            wrong_values.append(i)
-        elif is_ruled_by_rows and not _stands_by_rule(found, expected[by_value], buckets, seed, i):
-            wrong_places.append(i)
-    first = slices[wrong_values[0]] if wrong_values else ()
-    said = (
-        f"differ from the original's in {len(wrong_values):,} slices, first: {listed(first)}" if first else "are kept"
-    )
-    yield Check("slices", not first, f"the values of {len(slices):,} slices in each bucket {said}")
-    if first or not is_ruled_by_rows:
-        return
-    moved = slices[wrong_places[0]] if wrong_places else ()
-    said = f"does not follow the public rule in {len(wrong_places):,} slices, first: {listed(moved)}"
-    good = "follows the public rule, which does not know the rows that they came from"
-    yield Check("order within buckets", not moved, f"the order of values within buckets {said if moved else good}")
+            wrong.append(names)
+    said = f"differ from the original's in {len(wrong):,} slices, first: {listed(wrong[0])}" if wrong else "are kept"
+    yield Check("slices", not wrong, f"the values of {len(slices):,} slices in each bucket {said}")
 
 
 def check_bucket_numbers(released: Columns, bucket: str, slices: Slices, claims: Claims) -> Iterator[Check]:
@@ -313,13 +295,6 @@ def _tuples(released: Columns, original: Columns, names: Sequence[str], rows: ND
         ranked = np.array([rank_of.get(i, len(rank)) for i in of_after.tolist()], dtype=np.int64)
         refinement.add(np.concatenate([rank[before.codes[rows]], ranked[after.codes]]), len(rank) + 1)
     return refinement.ids[: len(rows)], refinement.ids[len(rows) :]
-
-
-def _stands_by_rule(found: Ids, ascending: Ids, buckets: Classes, seed: object, number: int) -> bool:
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < MOST_SEED:
-        return False
-    words = np.random.PCG64(np.random.SeedSequence([seed, number])).random_raw(len(found))
-    return bool(np.array_equal(found[np.lexsort((words, buckets.ids))], ascending))
 
 
 _IN_BUCKETS = {"columns": ["text"], "bucket": "text"}

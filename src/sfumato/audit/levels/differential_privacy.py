@@ -36,10 +36,6 @@ _GEOMETRIC, _EXPONENTIAL = "two-sided geometric", "exponential mechanism"
 _NOISE_OF_SELECTION = {"laplace-dp": _GEOMETRIC, "exponential-dp": _EXPONENTIAL}
 _WARNING = "noise as the paper prints it: not differentially private at the epsilon that was asked for"
 _TRUE = ("1", "1.0", "yes", "Yes", "YES", "true", "True", "TRUE")
-_PACKAGES = (
-    *("python", "zlib", "sfumato", "numpy", "scipy", "scikit-learn", "pyarrow", "xlsxwriter", "duckdb", "narwhals"),
-    *("opendp", "pyreadstat"),
-)
 
 _Form = Callable[[Any], bool] | Mapping[str, Any] | list[Any]
 
@@ -80,7 +76,7 @@ def _each(*names: str) -> dict[str, _Form]:
 
 _ALLOWED: dict[str, _Form] = {
     **_each("sfumato_manifest", "digest", "dropped_columns"),
-    **dict.fromkeys(("input", "project_sha256"), _nothing),
+    "input": _nothing,
     "suppressed_rows": _zero,
     "output": {
         **_each("name", "sha256", "format", "rows", "order", "escaped_formulas"),
@@ -98,7 +94,7 @@ _ALLOWED: dict[str, _Form] = {
         "utility": _each("n_features_offered", "n_features_released", "hamming_separation_of_synthetic_rows"),
         "calibration": _each("asked_epsilon", "proven_epsilon", "warning"),
     },
-    "versions": _each(*_PACKAGES),
+    "versions": _anything,
     "perturbation": {
         **_each("kind", "threshold"),
         "budget": [_each("step", "noise", "n_choices", "sensitivity", "scale", "epsilon")],
@@ -294,7 +290,7 @@ def _is_threshold(released: Columns, claims: Claims) -> bool:
     At t they hold :math:`n_{cells}\,\alpha^t (t + \alpha/(1-\alpha)) / (1+\alpha)` with :math:`\alpha = e^{-1/scale}`.
     """
     stated, fraction = claims.perturbation, claims.parameters.get("max_false_fraction")
-    if stated is None or stated.threshold is None or stated.threshold < 1 or not is_number(fraction):
+    if stated is None or stated.threshold < 1 or not is_number(fraction):
         return False
     scale = next((spent.scale for spent in stated.budget if spent.step == COUNTS), 0.0)
     n_classes = int(np.count_nonzero(_class_sizes(released, claims)))
@@ -412,8 +408,8 @@ def check_exactness(released: Columns, original: Columns, claims: Claims) -> Che
     """Refuse counts that are too exact for the stated noise; otherwise say that it cannot be told whether it is."""
     stated = claims.perturbation
     scale = next((spent.scale for spent in stated.budget if spent.step == COUNTS), 0.0) if stated else 0.0
-    threshold = stated.threshold if stated else None
-    if threshold is None or not 1 <= threshold <= _LARGEST_THRESHOLD or not 0 < scale <= _LARGEST_SCALE:
+    threshold = stated.threshold if stated else 0
+    if not 1 <= threshold <= _LARGEST_THRESHOLD or not 0 < scale <= _LARGEST_SCALE:
         return Check(NOISE, False, "the manifest does not say how much noise the counts have")
     if scale < _SMALLEST_SCALE:
         return Unchecked(NOISE, f"that noise was added to the counts: at the scale {scale:g} most of it is 0 anyway")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,6 @@ from sfumato.guarantees import (
     PrivacyGain,
     UniquePatterns,
 )
-from sfumato.guarantees.base import MayLeaveOut
 from sfumato.schema import Role
 
 Level = Callable[[Guarantee], float]
@@ -73,7 +73,9 @@ def by_persons(guarantee: Guarantee, person: str) -> Guarantee | None:
     """Give the same promise counted by persons; ``None`` where there is none."""
     if not guarantee.counts_persons:
         return None
-    over = {"columns": guarantee.over, "protected": ()} if isinstance(guarantee, MayLeaveOut) else {}
+    over: dict[str, Any] = {}
+    if getattr(guarantee, "protected", ()):
+        over = {"columns": getattr(guarantee, "protected", ()), "protected": ()}
     return replace(guarantee, unit=person, **over)
 
 

@@ -18,7 +18,6 @@ from sfumato.audit.reading.values import (
     AS_IS,
     GENERALIZED,
     HIERARCHY,
-    KNOWN_RULES,
     TYPICAL,
     evaluate,
     matching_ids,
@@ -170,8 +169,6 @@ def _recoded(
         return _of_some_row(recoding, released, original)
     if recoding.rule == HIERARCHY:
         return _fitting(recoding, _by_labels(released, original, claims, recoding))
-    if recoding.rule not in KNOWN_RULES:
-        return _impossible(name, "was recoded by a rule that this audit does not know")
     result = evaluate(recoding, original.coded(recoding.column).values)
     if result is None:
         return _impossible(name, f"has a rule ({recoding.rule}) that cannot be applied to '{recoding.column}'")
@@ -187,7 +184,7 @@ def _of_some_row(recoding: ClaimedRecoding, released: Columns, original: Columns
 
 def _by_labels(released: Columns, original: Columns, claims: Claims, recoding: ClaimedRecoding) -> Containing:
     """Read cells that are labels of a hierarchy."""
-    is_built = claims.version > 1 and "hierarchies" in claims.parameters  # else intervals were agreed on
+    is_built = "hierarchies" in claims.parameters  # else intervals were agreed on
     return contained_in_labels(
         released.coded(recoding.name).values,
         original.coded(recoding.column).values,

@@ -37,7 +37,6 @@ from sfumato.table.binary import Feature
 # Whether released rows are rows of the original in its order, with some left out; both may come in blocks.
 
 
-_LISTED_IN_ORDER = 3  # version since which another order of hundreds of names would be a message
 RowCodes = NDArray[np.integer]
 _FEWEST_ROWS, _MOST_ROWS = 64, 65_536  # compared at once
 
@@ -155,8 +154,7 @@ def check_fidelity(
     if perturbation == BUCKETED and (stated := claims.perturbation) is not None:
         compared = released, original, stated.bucket or "", stated.slices
         if knows_rows:
-            is_ruled_by_rows = claims.output_order is None
-            yield from check_buckets(*compared, claims.seed, kept, claims.recodings, is_ruled_by_rows)
+            yield from check_buckets(*compared, kept, claims.recodings)
         else:
             yield from check_sorted_buckets(*compared, kept, claims.recodings)
         pairs = (pair for pair in pairs if pair.rule.name not in stated.moved)
@@ -223,7 +221,7 @@ def _check_accounted(original: Columns, claims: Claims) -> Check:
     problems += [f"stated as dropped but released: {listed(kept)}"] if kept else []
     problems += [f"stated as recoded but not released: {listed(stray)}"] if stray else []
     in_order = [name for name in original.sources if name in dropped]
-    if claims.version >= _LISTED_IN_ORDER and dropped <= set(in_order) and list(claims.dropped_columns) != in_order:
+    if dropped <= set(in_order) and list(claims.dropped_columns) != in_order:  # another order would be a message
         problems.append("those stated as dropped are not in the order of the original")
     if len(dropped) < len(claims.dropped_columns) or not dropped <= {*original.sources, *original.names}:
         problems.append("those stated as dropped are not columns of the original, each once")

@@ -153,7 +153,7 @@ def _of_project(path: str, manifest: Manifest) -> _Original:
     from sfumato.report.reproduction import Asked
 
     project, table = read_project_of(path, manifest)
-    return _Original(table, table, Asked(path, project.settings, project_sha256=project.sha256), declared=True)
+    return _Original(table, table, Asked(path, project.settings), declared=True)
 
 
 def _released_roles(manifest: Manifest) -> dict[str, Role]:

@@ -251,10 +251,7 @@ def _endings_as_interruptions() -> Iterator[None]:
 
 
 def _interrupt(*_: object) -> None:
-    """Interrupt as Ctrl-C does, also in a process that was started in the background and ignores that."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        raise KeyboardInterrupt
-    signal.raise_signal(signal.SIGINT)
+    raise KeyboardInterrupt
 
 
 def _as_it_comes(result: Mapping[str, Any]) -> str:

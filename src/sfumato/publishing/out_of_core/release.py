@@ -248,7 +248,7 @@ def audit_large_file(
 ) -> AuditReport:
     """Audit a release that is on disk, as ``publishing.reaudit.audit_published``, with no table in memory."""
     manifest, entries = read_manifest(Path(manifest_path))
-    auditing = in_rows(progress, _stated_rows(manifest), "rows audited")
+    auditing = in_rows(progress, manifest.output["rows"], "rows audited")
     released = open_released(path, manifest, memory.n_bytes, progress=auditing)
     report = audit_rows(
         BlockReader(memory.n_bytes, auditing),
@@ -262,8 +262,3 @@ def audit_large_file(
         check_roles=check_roles,
     )
     return with_names_of_files(report, entries, path, original.source if original is not None else None)
-
-
-def _stated_rows(manifest: Manifest) -> int:
-    rows = manifest.output.get("rows") if isinstance(manifest.output, Mapping) else None
-    return rows if isinstance(rows, int) else 0

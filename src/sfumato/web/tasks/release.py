@@ -242,7 +242,7 @@ def make(folder: Path, tell: Tell, *, project: str, quick: bool = False) -> dict
     kept = _keep_project(described, raw, folder)
     published, original = _published(described, folder / target.name, tell)
     release, audit = _audited(published, original, tell)
-    asked = Asked(described.path.name, dict(described.settings), project_sha256=described.sha256)
+    asked = Asked(described.path.name, dict(described.settings))
     output = _as_written(target, described.path.parent)
     names = {"table": target.name, "manifest": published.manifest_path.name, "project": kept}
     files = {what: _file(folder / name) for what, name in names.items()}

@@ -113,7 +113,6 @@ def test_the_manifest_accounts_for_epsilon_and_gives_nothing_away(releaser):
     assert parts[1]["scale"] == pytest.approx(2 / 0.75)
     assert manifest.promised()[0].epsilon == 1.5
     assert manifest.input is None
-    assert manifest.project_sha256 is None
     assert set(manifest.missing) == {"tokens"}
     assert manifest.mechanism["seed"] is None
     assert manifest.dropped_columns[-1] == "illness"

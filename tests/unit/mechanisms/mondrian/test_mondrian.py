@@ -212,7 +212,6 @@ def test_diversity_stops_a_cut():
         ([numbers([1, 2])], 1.5, {}, "k"),
         ([numbers([1, 2])], 1, {"split": "mean"}, "split"),
         ([numbers([1, 2])], 1, {"split": "gain"}, "statistics"),
-        ([numbers([1, 2])], 1, {"sensitive": np.zeros(2, dtype=np.int32)}, "sensitive"),
     ],
 )
 def test_bad_parameters_are_named(axes, k, options, name):
