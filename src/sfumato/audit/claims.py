@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from sfumato.audit.kinds import JUDGED
 from sfumato.audit.manifest_form import OWN_PARAMETERS, Limited, Names, check_form
 from sfumato.errors import InvalidParameterError, ManifestRefusedError
 from sfumato.guarantees import DifferentialPrivacy, Guarantee, guarantee_from_dict
@@ -426,10 +425,6 @@ def _promise(entry: Mapping[str, Any], place: str) -> Promise:
     except InvalidParameterError as exc:
         problem = f"{place} promises a parameter out of range: {exc}"
         raise ManifestRefusedError(problem.removesuffix(".")) from None
-    for key in JUDGED[guarantee.kind].above_zero:
-        if fields.get(key) is not None and not fields[key] > 0:
-            problem = f"{place}.{key} in the manifest is not above 0"
-            raise ManifestRefusedError(problem)
     return Promise(guarantee, columns, entry["statement"], _number(entry, "audited"))
 
 

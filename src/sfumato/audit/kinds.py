@@ -73,8 +73,6 @@ class Judging:
         Whether counts of distinct released rows are enough to judge it by rows, out of core and on a cluster too.
     is_about_fitting_rows : bool
         Whether it is about which released rows fit which original ones.
-    above_zero : tuple of str
-        Entries that must be above 0 where they are given, which the constructor does not check.
     further : callable or None
         Further checks of the promise, before its level is measured.
     """
@@ -87,7 +85,6 @@ class Judging:
     in_population: Callable[[Any, InPopulation], float] | None = None
     by_counts: bool = False
     is_about_fitting_rows: bool = False
-    above_zero: tuple[str, ...] = ()
     further: Callable[[Any, Around], Iterator[Check | Unchecked]] | None = None
 
 

@@ -61,7 +61,9 @@ def removed(manifest: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
 
 def names_a_column(path: tuple[Any, ...]) -> bool:
     """Column names may be shown, whatever they are."""
-    return path[-1] in ("name", "column", "sensitive") or (path[0] != "recodings" and path[-2:-1] == ("columns",))
+    return path[-1] in ("name", "column", "sensitive", "unit") or (
+        path[0] != "recodings" and path[-2:-1] == ("columns",)
+    )
 
 
 def test_an_honest_manifest_is_read():
@@ -141,7 +143,7 @@ def test_a_missing_digest_is_named():
         (("guarantees", 0, "columns"), "a", "not a list"),
         (("guarantees", 0, "kind"), CANARY, "not of a kind that is known"),
         (("guarantees", 2, "variant"), CANARY, "not one of distinct"),
-        (("guarantees", 3, "c"), 0, "not above 0"),
+        (("guarantees", 3, "c"), 0, "c must be above 0"),
         (("guarantees", 3, "c"), None, "out of range"),
         (("guarantees", 4, "t"), 2, "from 0 and below 1"),
         (("guarantees", 4, "distance"), "far", "not one of equal"),

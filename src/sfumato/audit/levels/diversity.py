@@ -125,7 +125,6 @@ judge(
         on_release=measure,
         by_persons=measure_by_persons,
         by_counts=True,
-        above_zero=("c",),
     ),
 )
 
