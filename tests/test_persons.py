@@ -391,6 +391,12 @@ def test_one_row_of_each_person_needs_a_person_column():
 # Roles and guesses.
 
 
+def test_a_column_named_row_cannot_tell_persons_apart():
+    """A guarantee says by this name that it counts rows."""
+    with pytest.raises(SchemaError, match="rename the column"):
+        Schema.of([Column("row", Role.PERSON), Column("age")])
+
+
 def test_only_one_column_tells_persons_apart():
     with pytest.raises(SchemaError, match="2 columns have the role person"):
         Schema.of([Column("a", Role.PERSON), Column("b", Role.PERSON)])

@@ -17,6 +17,8 @@ RUN_FOLDER = "sfumato-compare"
 """Usual folder beside it for what a comparison has measured."""
 COMPARISON_NAME = "latest.comparison"
 """File there with all that the latest comparison has found so far, as JSON."""
+ROW = "row"
+"""Unit of a guarantee that counts rows; any other is the name of the column that tells persons apart."""
 _NAMES_SHOWN = 5
 _NOT_STATED = (  # English, German, French, Spanish, Italian, Portuguese, Dutch, Polish
     "not available, not stated",
@@ -227,6 +229,9 @@ class Schema:
             listed = ", ".join(f"'{name}'" for name in persons)
             problem = f"{len(persons)} columns have the role person ({listed})"
             raise SchemaError(problem, hint="keep the one that tells persons apart; make the others identifiers")
+        if persons == [ROW]:
+            problem = "has the role person, and its name is how a guarantee says that it counts rows"
+            raise SchemaError(problem, column=ROW, hint="rename the column")
         weights = [c.name for c in by_name.values() if c.role is Role.WEIGHT]
         if len(weights) > 1:
             listed = ", ".join(f"'{name}'" for name in weights)

@@ -10,7 +10,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from sfumato.counting import ROUNDING
-from sfumato.guarantees.base import GUARANTEES, ROW, Guarantee, declared, guarantee_from_dict
+from sfumato.guarantees.base import GUARANTEES, Guarantee, declared, guarantee_from_dict
 from sfumato.guarantees.anonymity import GlobalAnonymity, KAnonymity, KKAnonymity
 from sfumato.guarantees.containment import REVEALING, Containment, UniquePatterns
 from sfumato.guarantees.population import AboutPopulation, KMap, Presence
@@ -21,6 +21,7 @@ from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.guarantees.estimated import BreachBound
 from sfumato.guarantees.entropy import PrivacyGain
 from sfumato.guarantees.differential_privacy import ONE_ROW_CHANGED, DifferentialPrivacy
+from sfumato.schema import ROW
 
 for _found in iter_modules(__path__):  # those that are not named above come last, by name
     import_module(f"{__name__}.{_found.name}")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from sfumato.counting import ROUNDING
 from sfumato.errors import InvalidParameterError, ManifestError
 from sfumato.guarantees.forms import Crowd
+from sfumato.schema import ROW
 
 if TYPE_CHECKING:  # words and forms are wanted where no heavy library is loaded
     import numpy as np
@@ -26,9 +27,6 @@ if TYPE_CHECKING:  # words and forms are wanted where no heavy library is loaded
 
     Levels = NDArray[np.float64]
     Flags = NDArray[np.bool_]
-
-ROW = "row"
-"""Unit of a guarantee that counts rows; any other is the name of the column that tells persons apart."""
 
 LINKED = "That several rows of one person cannot be linked to each other by what they hold."
 _COUNTED_ONCE = "Persons are counted, not rows: a person with several rows counts once."
