@@ -270,3 +270,8 @@ def test_features_of_a_sparse_table_are_guessed_but_not_listed(tmp_path):
     assert len(described.guesses) == len(described.table.features) + len(project.columns)
     assert project.default_role is Role.QUASI_IDENTIFIER
     assert project.read().n_rows == 3
+
+
+def test_a_word_for_the_ledger_that_is_none_is_refused(project):
+    with pytest.raises(InvalidParameterError, match="check or same-levels or off"):
+        release_project(load_project(project), ledger="repair")

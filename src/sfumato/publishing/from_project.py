@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees.population import ASKED_OF_POPULATION
@@ -81,6 +81,8 @@ def release_project(
     tuple of Release and Table or BinaryTable
         The release and the original, which :func:`sfumato.publishing.publish.publish` audits it against.
     """
+    if ledger not in get_args(LedgerUse):
+        raise InvalidParameterError("ledger", f"got {ledger!r}", allowed=" or ".join(get_args(LedgerUse)))
     name, _ = mechanism_of_project(project)
     mechanism = mechanism or built_for(project)
     make = propose_release if is_published else make_release
