@@ -28,7 +28,7 @@ from sfumato.mechanisms.lattice.search import search_lattice
 from sfumato.mechanisms.mondrian.allowed_cuts import allowed_cuts, weights_of_sides
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.mondrian.parts import SortedParts, stretches
-from sfumato.mechanisms.promises import check_needs_no_pairs
+from sfumato.mechanisms.promises import Asked, check_needs_no_pairs
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.mechanisms.tree.groups import nodes_allowed_by_persons
 from sfumato.publishing.publish import make_release, propose_release, publish
@@ -508,15 +508,14 @@ def test_nodes_of_trees_are_judged_by_all_rows_below_them(data):
 
 
 @pytest.mark.parametrize(
-    ("asked", "name"), [((3, "distinct", None), "l"), ((2, "entropy", None), "l"), ((None, "distinct", 0.5), "t")]
+    ("asked", "name"),
+    [({"l": 3}, "l"), ({"l": 2, "variant": "entropy"}, "l"), ({"t": 0.5}, "t"), ({"beta": 1}, "beta")],
 )
 def test_where_only_persons_were_counted_pairs_are_refused(asked, name):
     with pytest.raises(InvalidParameterError, match="the table is not in memory") as raised:
-        check_needs_no_pairs(*asked)
+        check_needs_no_pairs(Asked(**asked))
     assert raised.value.name == name
-    check_needs_no_pairs(2, "distinct", None)
-    with pytest.raises(InvalidParameterError, match="the table is not in memory"):
-        check_needs_no_pairs(None, "distinct", None, ("beta",))
+    check_needs_no_pairs(Asked(l=2))
 
 
 def test_without_pairs_nothing_is_promised_of_the_values_of_persons():

@@ -6,7 +6,7 @@ Where a column tells persons apart and some have several rows, what is promised 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Protocol
 
 import numpy as np
@@ -28,12 +28,11 @@ from sfumato.guarantees import (
     check_diversity,
 )
 from sfumato.mechanisms.base import ParameterSpec
-from sfumato.schema import WITHHELD, Role
+from sfumato.schema import WITHHELD, Role, Schema
 from sfumato.table.coding import Table
 from sfumato.table.persons import person_codes
 
-ShareGuarantee = BetaLikeness | DeltaDisclosure | AlphaKAnonymity
-SensitiveGuarantee = LDiversity | TCloseness | ShareGuarantee
+SensitiveGuarantee = LDiversity | TCloseness | BetaLikeness | DeltaDisclosure | AlphaKAnonymity
 
 SHARE_PARAMETERS: Mapping[str, ParameterSpec] = {
     "beta": ParameterSpec("β-likeness: how much more frequent than in the table a sensitive value may get", above=0),
@@ -43,17 +42,28 @@ SHARE_PARAMETERS: Mapping[str, ParameterSpec] = {
 }
 """Parameters of mechanisms that can promise these."""
 
-_KINDS: Mapping[str, type[ShareGuarantee]] = {
+_KINDS: Mapping[str, type[SensitiveGuarantee]] = {
+    "l": LDiversity,
+    "t": TCloseness,
     "beta": BetaLikeness,
     "delta": DeltaDisclosure,
     "alpha": AlphaKAnonymity,
 }
+"""Parameters by which something is asked for, and what is promised for it."""
+_NEEDED = {"variant": ("distinct", "l"), "c": (None, "l"), "distance": ("equal", "t"), "likeness": ("basic", "beta")}
+"""Parameters that say more about another one: what they are where that is not given."""
 
 
-class AsksForShares(Protocol):
+class AsksForPromises(Protocol):
     """A mechanism with these parameters."""
 
     k: int
+    l: float | None  # noqa: E741  # the field's own name
+    variant: DiversityVariant
+    c: float | None
+    t: float | None
+    distance: ClosenessDistance
+    sensitive: str | None
     beta: float | None
     likeness: LikenessVariant
     delta: float | None
@@ -61,72 +71,15 @@ class AsksForShares(Protocol):
 
 
 @dataclass(frozen=True)
-class SharePromises:
-    """What is asked for the shares of sensitive values; parameters as they were given.
+class Asked:
+    """What is asked for sensitive columns besides k; parameters as they were given.
+
+    ``sensitive`` names the columns, by commas; ``None`` takes every one with the role sensitive.
 
     Examples
     --------
-    >>> SharePromises(beta=1.0).titles, sorted(SharePromises(beta=1.0).left_unsaid)
-    (['β-likeness'], ['alpha', 'delta'])
-    """
-
-    beta: float | None = None
-    likeness: LikenessVariant = "basic"
-    delta: float | None = None
-    alpha: float | None = None
-    k: int = 2
-
-    @classmethod
-    def of(cls, asked: AsksForShares) -> SharePromises:
-        """Take them from a mechanism's parameters."""
-        return cls(asked.beta, asked.likeness, asked.delta, asked.alpha, asked.k)
-
-    @property
-    def asked(self) -> tuple[str, ...]:
-        """Parameters by which something is asked for."""
-        return tuple(name for name in _KINDS if getattr(self, name) is not None)
-
-    @property
-    def titles(self) -> list[str]:
-        """What is asked for, in words."""
-        return [_KINDS[name].words.title for name in self.asked]
-
-    @property
-    def left_unsaid(self) -> frozenset[str]:
-        """Parameters that a manifest does not name, so that releases made without them stay as they were."""
-        unasked = set(_KINDS) - set(self.asked)
-        return frozenset(unasked | ({"likeness"} if "beta" in unasked else set()))
-
-    def check(self) -> None:
-        """Refuse a kind of β-likeness where no β is given."""
-        if self.beta is None and self.likeness != "basic":
-            allowed = "'basic' where beta is not given"
-            raise InvalidParameterError("likeness", f"got {self.likeness!r}", allowed=allowed, hint="give beta as well")
-
-    def guarantees(self, name: str, columns: tuple[str, ...]) -> list[ShareGuarantee]:
-        """Promises about a sensitive column."""
-        promised: list[ShareGuarantee] = []
-        if self.beta is not None:
-            promised.append(BetaLikeness(float(self.beta), name, columns, self.likeness))
-        if self.delta is not None:
-            promised.append(DeltaDisclosure(float(self.delta), name, columns))
-        if self.alpha is not None:
-            promised.append(AlphaKAnonymity(float(self.alpha), int(self.k), name, columns))
-        return promised
-
-
-NO_SHARES = SharePromises()
-"""Nothing is asked for."""
-
-
-@dataclass(frozen=True)
-class SensitivePromises:
-    """What is asked for a sensitive column besides k: l-diversity, t-closeness, shares; parameters as they were given.
-
-    Examples
-    --------
-    >>> SensitivePromises(t=0.2).are_made
-    True
+    >>> Asked(beta=1.0).parameters, sorted(Asked(beta=1.0).left_unsaid)
+    (('beta',), ['alpha', 'delta'])
     """
 
     l: float | None = None  # noqa: E741  # the field's own name
@@ -135,17 +88,38 @@ class SensitivePromises:
     t: float | None = None
     distance: ClosenessDistance = "equal"
     sensitive: str | None = None
-    shares: SharePromises = NO_SHARES
+    beta: float | None = None
+    likeness: LikenessVariant = "basic"
+    delta: float | None = None
+    alpha: float | None = None
+    k: int = 2
+
+    @classmethod
+    def of(cls, mechanism: AsksForPromises) -> Asked:
+        """Take it from a mechanism's parameters."""
+        return cls(**{own.name: getattr(mechanism, own.name) for own in fields(cls)})
 
     @property
-    def are_made(self) -> bool:
-        """Whether anything is asked for."""
-        return self.l is not None or self.t is not None or bool(self.shares.asked)
+    def parameters(self) -> tuple[str, ...]:
+        """Parameters by which something is asked for."""
+        return tuple(name for name in _KINDS if getattr(self, name) is not None)
+
+    @property
+    def left_unsaid(self) -> frozenset[str]:
+        """Parameters that a manifest does not name, so that releases made without them stay as they were."""
+        unasked = {"beta", "delta", "alpha"} - set(self.parameters)
+        return frozenset(unasked | ({"likeness"} if "beta" in unasked else set()))
 
     def check(self) -> None:
         """Refuse what makes no sense for any table."""
-        self._check_nothing_is_said_alone()
-        self.shares.check()
+        for name, (without, needed) in _NEEDED.items():
+            given = getattr(self, name)
+            if getattr(self, needed) is None and given != without:
+                allowed = f"{without!r} where {needed} is not given"
+                raise InvalidParameterError(name, f"got {given!r}", allowed=allowed, hint=f"give {needed} as well")
+        if not self.parameters and self.sensitive is not None:
+            allowed = f"given together with {', '.join(_KINDS)}"
+            raise InvalidParameterError("sensitive", f"got {self.sensitive!r}", allowed=allowed)
         for name, allowed in (
             ("l", "a number of at least 2"),
             ("t", "a number from 0 to 1"),
@@ -158,21 +132,10 @@ class SensitivePromises:
         if self.l is not None:
             check_diversity(self.l, self.variant)
         if self.sensitive is not None and not isinstance(self.sensitive, str):
-            raise InvalidParameterError("sensitive", f"got {self.sensitive!r}", allowed="the name of a column, or None")
+            allowed = "names of columns by commas, or None"
+            raise InvalidParameterError("sensitive", f"got {self.sensitive!r}", allowed=allowed)
 
-    def _check_nothing_is_said_alone(self) -> None:
-        for name, without, is_alone, needs in (
-            ("sensitive", None, not self.are_made, "l"),
-            ("variant", "distinct", self.l is None, "l"),
-            ("c", None, self.l is None, "l"),
-            ("distance", "equal", self.t is None, "t"),
-        ):
-            given = getattr(self, name)
-            if is_alone and given != without:
-                allowed = f"{without!r} where {needs} is not given"
-                raise InvalidParameterError(name, f"got {given!r}", allowed=allowed, hint=f"give {needs} as well")
-
-    def of(self, table: Table) -> list[SensitiveGuarantee]:
+    def of_one_column(self, table: Table) -> list[SensitiveGuarantee]:
         """Promises about the sensitive column of a table: the named one, or that with the role sensitive."""
         found = self.by_column(table)
         if len(found) > 1:
@@ -185,25 +148,36 @@ class SensitivePromises:
         return found[0] if found else []
 
     def by_column(self, table: Table) -> list[list[SensitiveGuarantee]]:
-        """Promises about each sensitive column of a table: the named one, or all with the role sensitive."""
-        if not self.are_made:
+        """Promises about each sensitive column of a table."""
+        if not self.parameters:
             return []
-        named = [self.sensitive] if self.sensitive else list(table.schema.names(Role.SENSITIVE))
+        named = self.columns(table.schema)
         if not named:
             problem = f"{self._what} is about sensitive columns, and the table has none"
-            raise SchemaError(problem, hint="name one with the parameter sensitive")
+            hint = "give a column the role sensitive, or name it with the parameter sensitive"
+            raise SchemaError(problem, hint=hint)
         return [self._of_column(name, table) for name in named]
+
+    def columns(self, schema: Schema) -> tuple[str, ...]:
+        """Columns that it is about: those named, by commas unless all is the name of one, or all sensitive ones."""
+        if not self.parameters:
+            return ()
+        if self.sensitive is None or self.sensitive in schema:
+            return schema.names(Role.SENSITIVE) if self.sensitive is None else (self.sensitive,)
+        named = (name.strip() for name in self.sensitive.split(","))
+        return tuple(dict.fromkeys(schema[name].name for name in named if name))
 
     @property
     def _what(self) -> str:
-        kinds = [kind for kind, level in ((LDiversity, self.l), (TCloseness, self.t)) if level is not None]
-        return " and ".join([*(kind.words.title for kind in kinds), *self.shares.titles])
+        return " and ".join(_KINDS[name].words.title for name in self.parameters)
 
     def _of_column(self, name: str, table: Table) -> list[SensitiveGuarantee]:
-        if table.schema[name].role in (Role.QUASI_IDENTIFIER, *WITHHELD):
-            problem = f"'{name}' is a {table.schema[name].role}"
-            raise InvalidParameterError("sensitive", problem, allowed="a column that is published unchanged")
-        if table.schema[name].role is Role.SENSITIVE_QUASI_IDENTIFIER:
+        role = table.schema[name].role
+        if role in (Role.QUASI_IDENTIFIER, *WITHHELD):
+            hint = f"give '{name}' the role sensitive, or name another column"
+            allowed = "a column that is published unchanged"
+            raise InvalidParameterError("sensitive", f"'{name}' is a {role}", allowed=allowed, hint=hint)
+        if role is Role.SENSITIVE_QUASI_IDENTIFIER:
             self._check_both_roles(name)
         columns = table.schema.quasi_identifiers_beside(name)
         promised: list[SensitiveGuarantee] = []
@@ -212,33 +186,34 @@ class SensitivePromises:
             promised.append(LDiversity(float(self.l), name, columns, self.variant, c))
         if self.t is not None:
             promised.append(TCloseness(float(self.t), name, columns, self.distance))
-        return [*promised, *self.shares.guarantees(name, columns)]
+        if self.beta is not None:
+            promised.append(BetaLikeness(float(self.beta), name, columns, self.likeness))
+        if self.delta is not None:
+            promised.append(DeltaDisclosure(float(self.delta), name, columns))
+        if self.alpha is not None:
+            promised.append(AlphaKAnonymity(float(self.alpha), int(self.k), name, columns))
+        return promised
 
     def _check_both_roles(self, name: str) -> None:
         """Refuse what coarsening the sensitive column itself would make look better: distances from the table."""
-        for parameter in ("t", *(asked for asked in self.shares.asked if asked != "alpha")):
-            if parameter != "t" or self.t is not None:
+        for parameter in self.parameters:
+            if _KINDS[parameter].compares_with_table:
                 problem = f"got one, and '{name}' is a quasi-identifier as well: coarsened values hide distances"
                 hint = "ask for l or alpha, or give the column the role sensitive alone"
                 raise InvalidParameterError(parameter, problem, allowed="left out", hint=hint)
 
 
-def check_needs_no_pairs(
-    level: float | None, variant: DiversityVariant, t: float | None, shares: Iterable[str] = ()
-) -> None:
-    """Refuse what needs pairs of a person and a value, where only persons were counted: l, t and limits of shares.
-
-    ``shares`` are the names of the parameters by which such limits are asked for.
+def check_needs_no_pairs(asked: Asked) -> None:
+    """Refuse what needs pairs of a person and a value, where only persons were counted: all but distinct l up to 2.
 
     Raises
     ------
     InvalidParameterError
         If there is one.
     """
-    needs = {"l": level is not None and not (variant == "distinct" and level - ROUNDING <= 2)}
-    needs["t"] = t is not None
-    needs |= dict.fromkeys(shares, True)
-    for name in (name for name, is_needed in needs.items() if is_needed):
+    for name in asked.parameters:
+        if name == "l" and asked.variant == "distinct" and (asked.l or 0) - ROUNDING <= 2:
+            continue
         problem = "got one, some persons have several rows, and the table is not in memory"
         hint = "read the table into memory, or ask for distinct 2-diversity or k alone"
         allowed = "left out (l: 2 at most, distinct)"

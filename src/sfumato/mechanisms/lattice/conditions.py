@@ -28,25 +28,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.counting.counts import Counts, Levels, Pairs
 from sfumato.counting.same_values import ValueNumbers, value_numbers
-from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, KAnonymity, LDiversity, TCloseness
+from sfumato.errors import InvalidParameterError
+from sfumato.guarantees import Guarantee, KAnonymity, LDiversity
 from sfumato.mechanisms.lattice.lattice import ClassTable, Ints, bincount, sums_by_key
 from sfumato.mechanisms.promises import (
-    NO_SHARES,
+    Asked,
     SensitiveGuarantee,
-    SharePromises,
     check_needs_no_pairs,
     follows_from_two_persons,
     promised_by_persons,
 )
-from sfumato.schema import WITHHELD, Role
+from sfumato.schema import Role
 from sfumato.table.coding import Table
 from sfumato.table.persons import person_codes
 from sfumato.table.weighted import CountedTable
@@ -162,63 +160,34 @@ class PrivacyGoal:
         return self.sensitive if self.person is None else (*self.sensitive, self.person)
 
     @classmethod
-    def of(
-        cls,
-        table: Table,
-        k: int,
-        diversity: tuple[float | None, DiversityVariant, float | None],
-        closeness: tuple[float | None, ClosenessDistance],
-        names: str | None,
-        shares: SharePromises = NO_SHARES,
-    ) -> PrivacyGoal:
-        """Check a goal against a table; ``names`` are sensitive columns by commas, else those with that role.
+    def of(cls, table: Table, k: int, asked: Asked) -> PrivacyGoal:
+        """Check what is asked against a table.
 
         Raises
         ------
         SchemaError
             If something is asked for sensitive columns and there is none.
         InvalidParameterError
-            If a column named as sensitive is a quasi-identifier or identifier, or l or t is out of range.
+            If a column named as sensitive is a quasi-identifier or identifier, or something is out of range.
         """
-        level, variant, c = diversity
-        t, distance = closeness
-        for name, number in (("l", level), ("c", c), ("t", t)):
-            if number is not None and (isinstance(number, bool) or not isinstance(number, Real)):
-                raise InvalidParameterError(name, f"got {number!r}", allowed="a number")
-        shares.check()
-        named = _named(names, table)
+        asked.check()
         person = table.schema.person if _counts_persons(table) else None
         counts_pairs = not isinstance(table, CountedTable)
         if person is not None and not counts_pairs:
-            check_needs_no_pairs(level, variant, t, shares.asked)
-        if level is None and t is None:
-            _refuse_alone(None if shares.asked else names, variant, c)
-            if not shares.asked:
-                return cls(k, (), person, counts_pairs)
-        found = named or list(table.schema.names(Role.SENSITIVE))
-        if not found:
-            asked = [] if level is None and t is None else ["l-diversity and t-closeness"]
-            problem = f"{' and '.join([*asked, *shares.titles])} are about a sensitive column, and the table has none"
-            raise SchemaError(problem, hint="give a column the role sensitive, or name it with the parameter sensitive")
-        asked_for = [word for word, level_ in (("l", level), ("t", t)) if level_ is not None]
-        for name in found:
+            check_needs_no_pairs(asked)
+        about = [guarantee for of_column in asked.by_column(table) for guarantee in of_column]
+        for guarantee in about:
+            name = guarantee.sensitive
             if table.schema[name].role is Role.SENSITIVE_QUASI_IDENTIFIER:
                 problem = (
                     f"got one, and '{name}' is a quasi-identifier as well: levels coarsen it without a look at that"
                 )
                 hint = "leave it out, or use mondrian, which promises l and alpha of such a column"
-                raise InvalidParameterError([*asked_for, *shares.asked][0], problem, allowed="left out", hint=hint)
+                raise InvalidParameterError(guarantee.level.name, problem, allowed="left out", hint=hint)
             n_distinct = sensitive_numbers(table, name).n_values
-            if level is not None and level > n_distinct:
-                problem = f"got {level:g}, and '{name}' has {n_distinct} distinct values"
+            if isinstance(guarantee, LDiversity) and guarantee.l > n_distinct:
+                problem = f"got {guarantee.l:g}, and '{name}' has {n_distinct} distinct values"
                 raise InvalidParameterError("l", problem, allowed="at most the number of sensitive values")
-        about: list[SensitiveGuarantee] = []
-        for name in found:
-            if level is not None:
-                about.append(LDiversity(float(level), name, (), variant, None if c is None else float(c)))
-            if t is not None:
-                about.append(TCloseness(float(t), name, (), distance))
-            about += shares.guarantees(name, ())
         return cls(k, tuple(about), person, counts_pairs)
 
     def guarantees(self, columns: Sequence[str]) -> list[Guarantee]:
@@ -307,29 +276,6 @@ class JudgedColumn:
         if self.pairs is None or self.person is None:
             return own
         return self.pairs.find(codes_of(self.person), own)
-
-
-def _named(names: str | None, table: Table) -> list[str]:
-    """Take apart the names of sensitive columns, each once; they must be released as they are."""
-    if names is None:
-        return []
-    if not isinstance(names, str):
-        raise InvalidParameterError("sensitive", f"got a {type(names).__name__}", allowed="names by commas")
-    found = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
-    for name in found:
-        role = table.schema[name].role
-        if role.is_one_of((Role.QUASI_IDENTIFIER, *WITHHELD)):
-            hint = f"give '{name}' the role sensitive, or name another column"
-            allowed = "a column that is published unchanged"
-            raise InvalidParameterError("sensitive", f"'{name}' is a {role}", allowed=allowed, hint=hint)
-    return found
-
-
-def _refuse_alone(names: str | None, variant: DiversityVariant, c: float | None) -> None:
-    """Refuse what says more about an l or t that is not asked for."""
-    for name, is_given in (("sensitive", names), ("c", c is not None), ("variant", variant != "distinct")):
-        if is_given:
-            raise InvalidParameterError(name, "got one without l or t", allowed="given together with l or t")
 
 
 def sensitive_numbers(table: Table, name: str) -> ValueNumbers:

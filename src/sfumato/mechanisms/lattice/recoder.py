@@ -42,7 +42,7 @@ from sfumato.mechanisms.lattice.population import LatticePeople
 from sfumato.mechanisms.lattice.search import LatticeResult, look_at_levels, search_lattice
 from sfumato.mechanisms.new_rows import RecodingTransformer
 from sfumato.mechanisms.population import POPULATION_PARAMETERS, PopulationPromises
-from sfumato.mechanisms.promises import SHARE_PARAMETERS, SharePromises
+from sfumato.mechanisms.promises import SHARE_PARAMETERS, Asked
 from sfumato.mechanisms.recoder import check_group_size
 from sfumato.mechanisms.time_limit import TimeLimit
 from sfumato.progress import Progress
@@ -251,8 +251,7 @@ class HierarchyRecoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: 
 
     def goal(self, table: Table) -> PrivacyGoal:
         """Conditions on every class of rows."""
-        diversity, closeness = (self.l, self.variant, self.c), (self.t, self.distance)
-        return PrivacyGoal.of(table, int(self.k), diversity, closeness, self.sensitive, SharePromises.of(self))
+        return PrivacyGoal.of(table, int(self.k), Asked.of(self))
 
     def check_k(self) -> None:
         """Refuse a size of classes that promises nothing, unless k-map is asked for instead."""
@@ -364,9 +363,7 @@ class HierarchyRecoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: 
     def counted_columns(self, schema: Schema) -> tuple[str, ...]:
         """Columns whose combinations decide the levels: what :meth:`release_cells` needs counted together."""
         beside = [schema.target] if schema.target and self.loss in TARGET_LOSSES else []
-        if self.l is not None or self.t is not None or SharePromises.of(self).asked:
-            named = [name.strip() for name in str(self.sensitive or "").split(",") if name.strip()]
-            beside += [schema[name].name for name in named or schema.names(Role.SENSITIVE)]
+        beside += Asked.of(self).columns(schema)
         return tuple(dict.fromkeys([*schema.names(Role.QUASI_IDENTIFIER), *beside]))
 
     def counted_beside(self, schema: Schema) -> tuple[str, ...]:
@@ -410,7 +407,7 @@ class HierarchyRecoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: 
         given = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
         if self.guide == "label":
             given.pop("guide", None)  # so that releases without scores stay equal
-        for name in SharePromises.of(self).left_unsaid | PopulationPromises.of(self).left_unsaid:
+        for name in Asked.of(self).left_unsaid | PopulationPromises.of(self).left_unsaid:
             given.pop(name, None)  # a recoder that takes no population has no such parameter
         return given | {"hierarchies": sorted(self.hierarchies) if self.hierarchies else None}
 

@@ -26,9 +26,8 @@ from sfumato.mechanisms.mondrian.population_cuts import PeopleInParts
 from sfumato.mechanisms.population import POPULATION_PARAMETERS, PopulationPromises
 from sfumato.mechanisms.promises import (
     SHARE_PARAMETERS,
+    Asked,
     SensitiveGuarantee,
-    SensitivePromises,
-    SharePromises,
     person_crowds,
     promised_by_persons,
 )
@@ -182,12 +181,12 @@ class Mondrian(Recoder):
         """Parameters for the manifest; newer ones only where they count, so that releases without them stay equal."""
         given = super().parameters()
         counts = {"penalty_weight": self.split == "score", "t": self.t is not None, "distance": self.t is not None}
-        counts |= dict.fromkeys(self._promised.shares.left_unsaid | PopulationPromises.of(self).left_unsaid, False)
+        counts |= dict.fromkeys(self._asked.left_unsaid | PopulationPromises.of(self).left_unsaid, False)
         return {name: value for name, value in given.items() if counts.get(name, True)}
 
     def guarantees(self, table: Table) -> list[Guarantee]:
         """Promise k-anonymity and, where asked for, what holds for sensitive columns in every group."""
-        promised = [own for of_column in self._promised.by_column(table) for own in of_column]
+        promised = [own for of_column in self._asked.by_column(table) for own in of_column]
         names = table.schema.names(Role.QUASI_IDENTIFIER)
         crowds = person_crowds(table, int(self.k), names)
         by_persons = promised_by_persons(promised, crowds[0].unit) if crowds else promised
@@ -201,7 +200,7 @@ class Mondrian(Recoder):
         table = self._checked(table)
         persons = person_codes(table)
         axes = self._axes(table)
-        promised = self._promised.by_column(table)
+        promised = self._asked.by_column(table)
         both = self._both_roles(table, axes, promised)
         self._check_population(table, both)
         if both is None:
@@ -324,16 +323,15 @@ class Mondrian(Recoder):
     def _check_parameters(self) -> None:
         names = ("split", "variant", "criterion", "strict", "penalty_weight", "distance")
         self.check_parameters(*names, *SHARE_PARAMETERS, *POPULATION_PARAMETERS)
-        self._promised.check()
+        self._asked.check()
 
     def _check_k(self) -> None:
         if not PopulationPromises.of(self).allows_single_rows(self.k):
             super()._check_k()
 
     @property
-    def _promised(self) -> SensitivePromises:
-        shares = SharePromises.of(self)
-        return SensitivePromises(self.l, self.variant, self.c, self.t, self.distance, self.sensitive, shares)
+    def _asked(self) -> Asked:
+        return Asked.of(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -32,9 +32,8 @@ from sfumato.mechanisms.base import Compared, MechanismInfo, Needs, ParameterSpe
 from sfumato.mechanisms.constraints import Limit, check_persons, limits_of
 from sfumato.mechanisms.promises import (
     SHARE_PARAMETERS,
+    Asked,
     SensitiveGuarantee,
-    SensitivePromises,
-    SharePromises,
     person_crowds,
     promised_by_persons,
 )
@@ -489,10 +488,10 @@ class ErrorRiskTree(Recoder):
         """Parameters for the manifest; newer ones only where they count, so that releases without them stay equal."""
         given, of_l, of_t = super().parameters(), self.l is not None, self.t is not None
         counts = {"guide": self.guide != "label", "l": of_l, "variant": of_l, "c": of_l, "t": of_t, "distance": of_t}
-        counts["sensitive"] = self._promised.are_made
+        counts["sensitive"] = bool(self._asked.parameters)
         counts["max_added_error"] = self.rule == "ratio"
         counts["min_disclosure_bits"] = self.min_disclosure_bits is not None
-        counts |= dict.fromkeys(self._promised.shares.left_unsaid, False)
+        counts |= dict.fromkeys(self._asked.left_unsaid, False)
         return {name: value for name, value in given.items() if counts.get(name, True)}
 
     def remarks(self) -> dict[str, str]:
@@ -540,9 +539,8 @@ class ErrorRiskTree(Recoder):
         return pruned, disclosure_evidence(tree, risk, pruned)
 
     @property
-    def _promised(self) -> SensitivePromises:
-        shares = SharePromises.of(self)
-        return SensitivePromises(self.l, self.variant, self.c, self.t, self.distance, self.sensitive, shares)
+    def _asked(self) -> Asked:
+        return Asked.of(self)
 
     def guarantees(self, table: Table) -> list[Guarantee]:
         """Promise k-anonymity of uniform cells, with more on request, or (k,k)- and global (1,k)-anonymity.
@@ -551,7 +549,7 @@ class ErrorRiskTree(Recoder):
         """
         columns = table.schema.names(Role.QUASI_IDENTIFIER)
         if self.generalization == "uniform":
-            crowds, promised = person_crowds(table, int(self.k), columns), self._promised.of(table)
+            crowds, promised = person_crowds(table, int(self.k), columns), self._asked.of_one_column(table)
             by_persons = promised_by_persons(promised, crowds[0].unit) if crowds else promised
             return [KAnonymity(int(self.k), columns), *crowds, *by_persons]
         k = int(self.k)
@@ -567,7 +565,7 @@ class ErrorRiskTree(Recoder):
         if isinstance(table, CountedTable):
             self._check_needs_no_rows()
         targets = Targets.of(table, self.criterion, self.targets)
-        promised = self._promised.of(table)
+        promised = self._asked.of_one_column(table)
         sensitive = {guarantee.sensitive: None for guarantee in promised}
         quasi = table.schema.names(Role.QUASI_IDENTIFIER)
         persons = None if isinstance(table, CountedTable) else person_codes(table)
@@ -757,8 +755,8 @@ class ErrorRiskTree(Recoder):
             raise InvalidParameterError(
                 "generalization", "got 'tiered'", allowed=allowed, hint=hint, remedy=("parameters",)
             )
-        if self._promised.are_made:
-            name = next(name for name in ("l", "t", *self._promised.shares.asked) if getattr(self, name) is not None)
+        if self._asked.parameters:
+            name = self._asked.parameters[0]
             allowed = "left out for tables larger than memory, whose sensitive values are not counted with the groups"
             hint = "use gain-recoding or global-recoding, or hold the table in memory"
             raise InvalidParameterError(
@@ -767,12 +765,12 @@ class ErrorRiskTree(Recoder):
 
     def _check_parameters(self) -> None:
         self.check_parameters("generalization", "rule", "criterion", "refine", "min_samples_leaf", "guide", "splits")
-        if self._promised.are_made and self.generalization == "tiered":
+        if self._asked.parameters and self.generalization == "tiered":
             allowed = "uniform where l, t, beta, delta or alpha is given; tiered cells are shared between groups"
             raise InvalidParameterError("generalization", "got 'tiered'", allowed=allowed, remedy=("parameters",))
         self.check_parameters("variant", "distance", *SHARE_PARAMETERS)
         self.check_parameters("max_added_error", "min_disclosure_bits")
-        self._promised.check()
+        self._asked.check()
 
 
 def _on_cells(limit: Limit, cell_of_row: NDArray[np.intp]) -> Limit:

@@ -175,7 +175,7 @@ def test_the_tree_needs_a_target():
         (ErrorRiskTree(k=4, targets=["ill"]), r"targets must be a text of column names .* got \['ill'\]"),
         (ErrorRiskTree(k=4, targets=3), "targets must be a text of column names"),
         *((Mondrian(k=4, l=l), "l must be .*at least 2") for l in ("3", True, 0.5, np.nan, np.inf)),  # noqa: E741
-        (Mondrian(k=4, l=2, sensitive=3), "sensitive must be the name of a column"),
+        (Mondrian(k=4, l=2, sensitive=3), "sensitive must be names of columns by commas"),
         (Mondrian(k=4, l=2, variant="recursive", c="1"), "c must be a number above 0"),
         (Mondrian(k=4, l=2, variant="recursive", c=True), "c must be a number above 0"),
         (Mondrian(k=4, c=-3), "c must be None where l is not given, got -3"),
