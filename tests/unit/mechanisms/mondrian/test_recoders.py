@@ -179,7 +179,7 @@ def test_the_tree_needs_a_target():
         (Mondrian(k=4, l=2, variant="recursive", c="1"), "c must be a number above 0"),
         (Mondrian(k=4, l=2, variant="recursive", c=True), "c must be a number above 0"),
         (Mondrian(k=4, c=-3), "c must be None where l is not given, got -3"),
-        (Mondrian(k=4, sensitive="status"), "sensitive must be None where l is not given"),
+        (Mondrian(k=4, sensitive="status"), "sensitive must be given together with l, t"),
         (Mondrian(k=4, variant="recursive"), "variant must be 'distinct' where l is not given"),
     ],
 )
