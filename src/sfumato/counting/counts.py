@@ -192,6 +192,11 @@ class Counts:
         """Share of each value in its class."""
         return np.asarray(self.count / self.class_sizes[self.class_index], dtype=np.float64)
 
+    @property
+    def positive_shares(self) -> Levels:
+        """Shares, of which none is 0."""
+        return self.shares
+
     @cached_property
     def table_shares(self) -> Levels:
         """Share of each entry's value in the rows that classes are compared with.
@@ -368,6 +373,11 @@ class DenseCounts:
         """Share of each value in its group; 0 in one without rows."""
         sizes = self.class_sizes[..., None]
         return np.asarray(self.count / np.where(sizes > 0, sizes, 1))
+
+    @property
+    def positive_shares(self) -> Levels:
+        """Shares with 1 in place of 0, whose logarithm is 0."""
+        return np.where(self.shares > 0, self.shares, 1.0)
 
     @cached_property
     def table_shares(self) -> Levels:

@@ -53,7 +53,7 @@ def entropy_diversity(counts: AnyCounts) -> Levels:
     [2.0, 1.0]
     """
     weights = counts.weights
-    bits = -weights.sums(weights.shares * np.log2(np.where(weights.shares > 0, weights.shares, 1.0)))
+    bits = -weights.sums(weights.shares * np.log2(weights.positive_shares))
     return np.asarray(2.0 ** np.maximum(bits, 0.0) * weights.has_rows)
 
 
