@@ -206,9 +206,13 @@ def run(arguments: list[str]) -> int:
 
 def _is_interruption(error: BaseException | None) -> bool:
     """Whether Ctrl-C is behind an error; DuckDB raises one of its own instead, by which alone it can be told."""
-    while error is not None and not isinstance(error, KeyboardInterrupt) and str(error) != "Query interrupted":
+    seen: set[int] = set()  # errors of several threads may be behind each other in a circle
+    while error is not None and id(error) not in seen:
+        if isinstance(error, KeyboardInterrupt) or str(error) == "Query interrupted":
+            return True
+        seen.add(id(error))
         error = error.__cause__ or error.__context__
-    return error is not None
+    return False
 
 
 def _refused(error: Exception, debug: bool) -> int:

@@ -10,6 +10,7 @@ import pytest
 
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
+from sfumato.errors import SfumatoError
 from sfumato.table.io.write import write_table
 
 START = "from sfumato.cli.start import main; main()"
@@ -179,3 +180,16 @@ def test_a_reproduction_is_interrupted_with_all_its_processes(tmp_path):
                 assert connection.recv(1) == b"", "its process has ended"
 
     assert (process.returncode, said.strip()) == (130, SAID)
+
+
+def test_errors_behind_each_other_in_a_circle_are_said_and_not_followed_forever(monkeypatch, capsys):
+    one, other = SfumatoError("one"), ValueError("other")
+    one.__context__, other.__context__ = other, one
+
+    def broken(*_, **__):
+        raise one
+
+    monkeypatch.setattr("sfumato.cli.main.sfumato.main", broken)
+
+    assert run([]) != 130
+    assert "one" in capsys.readouterr().err
