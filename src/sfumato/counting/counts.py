@@ -255,7 +255,7 @@ class Counts:
             found = np.where(is_open, np.bincount(class_of_value[matched], minlength=n_classes), found)
         return found.astype(np.float64)
 
-    @cached_property
+    @property
     def weights(self) -> Counts:
         """Weights of values in classes, and in the rows that these are compared with.
 
@@ -265,17 +265,18 @@ class Counts:
         >>> replace(Counts.from_contingency([[3], [1], [5]]), pairs=pairs).weights.count.tolist()
         [0.75, 1.25]
         """
-        if self.pairs is None:
-            return self
+        return self if self.pairs is None else self._weighed(self.pairs)  # kept, it would keep itself alive
+
+    def _weighed(self, pairs: Pairs) -> Counts:
         index, code = self.class_index, self.value_code
-        in_class, _ = _numbered(index, self.pairs.unit[code])
+        in_class, _ = _numbered(index, pairs.unit[code])
         of_pair = self.count / np.bincount(in_class, self.count)[in_class]
-        n_values = int(self.pairs.value.max(initial=-1)) + 1
-        keys, places = np.unique(index * n_values + self.pairs.value[code], return_inverse=True)
+        n_values = int(pairs.value.max(initial=-1)) + 1
+        keys, places = np.unique(index * n_values + pairs.value[code], return_inverse=True)
         weights = np.bincount(places.reshape(-1), of_pair, len(keys))
         classes, values = np.divmod(keys, n_values)
         compared = self.value_totals  # of the pairs up to the last that occurs
-        unit, value = self.pairs.unit[: len(compared)], self.pairs.value[: len(compared)]
+        unit, value = pairs.unit[: len(compared)], pairs.value[: len(compared)]
         of_unit = np.bincount(unit, compared, minlength=1)
         totals = np.bincount(value, compared / np.maximum(of_unit, 1)[unit], n_values)
         return Counts(classes, values, weights, np.bincount(classes, weights, self.n_classes), totals)
