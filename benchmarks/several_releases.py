@@ -23,8 +23,7 @@ from reproductions.public_data import load_adult, load_diabetes130
 from sfumato.audit.claims import read_claims
 from sfumato.audit.together.appearances import NamedRows, judged_together, n_in_common, named_rows
 from sfumato.mechanisms.base import Release
-from sfumato.mechanisms.lattice.recoder import GlobalRecoder
-from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.registry import build_mechanism
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 
@@ -91,9 +90,13 @@ def main() -> None:
     is_visits = sys.argv[1:] == ["visits"]
     person, sensitive = ("patient_nbr", "diag_1") if is_visits else ("person", "occupation")
     first, second = two_periods() if is_visits else two_years(*map(float, sys.argv[1:]))
-    partition = Mondrian(k=K, l=L) if is_visits else Mondrian(k=K, l=L, split="score")
+    partition = (
+        build_mechanism("mondrian", {"k": K, "l": L})
+        if is_visits
+        else build_mechanism("mondrian", {"k": K, "l": L, "split": "score"})
+    )
     told("mondrian", *(rows_of(partition.release(table), table, person) for table in (first, second)))
-    recoder = GlobalRecoder(k=K, l=L, sensitive=sensitive)
+    recoder = build_mechanism("global-recoding", {"k": K, "l": L, "sensitive": sensitive})
     before = rows_of(recoder.release(first), first, person)
     again = recoder.at_levels(recoder.levels_)
     told("global-recoding", before, rows_of(recoder.release(second), second, person))

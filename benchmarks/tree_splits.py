@@ -19,6 +19,7 @@ from typing import Any
 
 from benchmarks.contest import ROOT
 from benchmarks.score_split import folds_of, held_out_folds
+from sfumato.mechanisms.registry import build_mechanism
 
 RESULTS = ROOT / "benchmarks" / "TREE_SPLITS.md"
 MEASURED = ("mgm", "cmc", "ilpd", "pima", "adult")
@@ -35,15 +36,13 @@ FIGURES = ("AUC, in form", "AUC, untouched", "accuracy, in form", "accuracy, unt
 
 def measured(name: str, seed: int, ks: tuple[int, ...]) -> Iterator[dict[str, Any]]:
     """Measure all settings in the folds of one seed."""
-    from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
-
     for fold in folds_of(name, seed):
         (original,) = judged(fold.plain[0], [fold.plain[1]], fold.classes, fold.described)
         known: dict[bytes, list[list[float]]] = {}
         for k in ks:
             for cells in CELLS:
                 for setting, parameters in SETTINGS.items():
-                    tree = ErrorRiskTree(k=k, generalization=cells, **parameters)  # type: ignore[arg-type]
+                    tree = build_mechanism("error-risk-tree", {"k": k, "generalization": cells, **parameters})  # type: ignore[arg-type]
                     recoding = tree.recode(fold.train)
                     own, new = fold.cells(recoding)
                     key = b"".join(written(part, column) for part in (own, new) for column in fold.names)

@@ -94,7 +94,7 @@ def working_table():
 def recoder_with_limit():
     groups = {"cook": "kitchen", "baker": "kitchen", "nurse": "health", "doctor": "health", "diver": "sea"}
     given = {"job": Hierarchy.from_rows([(job, group, "*") for job, group in groups.items()])}
-    return GlobalRecoder(k=25, l=2, max_suppressed_fraction=0.05, hierarchies=given)
+    return GlobalRecoder(k=25, max_suppressed_fraction=0.05, hierarchies=given, privacy=[LDiversity(2)])
 
 
 def group_table():
@@ -161,9 +161,15 @@ def releases(tmp_path_factory):
         "containment": Published(tmp_path_factory.mktemp("containment"), admissions(n_rows=150), contained),
         "k, l and t": Published(tmp_path_factory.mktemp("classes"), regional_table(), DropColumn()),
         "tiered": Published(tmp_path_factory.mktemp("tiered"), admissions(n_rows=150), ErrorRiskTree(k=4)),
-        "groups": Published(tmp_path_factory.mktemp("groups"), admissions(n_rows=150), Mondrian(k=4, l=2)),
-        "levels": Published(tmp_path_factory.mktemp("levels"), regional_table(), GlobalRecoder(k=13, l=2)),
-        "rounds": Published(tmp_path_factory.mktemp("rounds"), regional_table(), LocalRecoder(k=4, l=2)),
+        "groups": Published(
+            tmp_path_factory.mktemp("groups"), admissions(n_rows=150), Mondrian(k=4, privacy=[LDiversity(2)])
+        ),
+        "levels": Published(
+            tmp_path_factory.mktemp("levels"), regional_table(), GlobalRecoder(k=13, privacy=[LDiversity(2)])
+        ),
+        "rounds": Published(
+            tmp_path_factory.mktemp("rounds"), regional_table(), LocalRecoder(k=4, privacy=[LDiversity(2)])
+        ),
         "groups of jobs": Published(tmp_path_factory.mktemp("jobs"), working_table(), recoder_with_limit()),
         "slices": Published(tmp_path_factory.mktemp("slices"), admissions(n_rows=150), Slicer(k=4, l=2)),
         "collaboration": Published(

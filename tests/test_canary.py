@@ -12,6 +12,7 @@ from sklearn.base import clone
 import sfumato
 from sfumato.cli.main import run
 from sfumato.errors import SfumatoError
+from sfumato.guarantees import LDiversity, TCloseness
 from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
 from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
 from sfumato.mechanisms.lattice.gain import GainRecoder
@@ -87,8 +88,8 @@ RECODERS = {
     "global": GlobalRecoder(k=5, max_suppressed_fraction=0.05, regroup=False),
     "global, regrouped": GlobalRecoder(k=5, max_suppressed_fraction=0.05),
     "global, other loss": GlobalRecoder(k=5, max_suppressed_fraction=0.05, loss="discernibility"),
-    "global, diverse": GlobalRecoder(k=4, l=2, max_suppressed_fraction=0.05),
-    "global, close": GlobalRecoder(k=4, t=0.6, max_suppressed_fraction=0.05),
+    "global, diverse": GlobalRecoder(k=4, max_suppressed_fraction=0.05, privacy=[LDiversity(2)]),
+    "global, close": GlobalRecoder(k=4, max_suppressed_fraction=0.05, privacy=[TCloseness(0.6)]),
     "gain": GainRecoder(k=5, max_suppressed_fraction=0.05),
     "gain, slicing": GainRecoder(k=5, max_suppressed_fraction=0.05, slicing=True, threshold=0.9),
 }

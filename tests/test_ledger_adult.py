@@ -11,7 +11,7 @@ from benchmarks.several_releases import QUASI, K, L, two_years
 from reproductions.public_data import load_adult
 from sfumato.errors import InputError, PrivacyNotAchievableError
 from sfumato.mechanisms.base import Release
-from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.ledger import Ledger
 from sfumato.publishing.publish import propose_release, publish
 from sfumato.publishing.together import checked_together
@@ -68,7 +68,7 @@ def joint_levels(found: list[dict[object, tuple[object, ...]]], years: tuple[Tab
 def test_two_years_of_adult_are_refused(years, tmp_path):
     first, second = years
     ledger = Ledger(tmp_path / ".sfumato-ledger")
-    mechanism = Mondrian(k=K, l=L)
+    mechanism = build_mechanism("mondrian", {"k": K, "l": L})
     one, two = propose_release(first, mechanism), propose_release(second, mechanism)
     file = published(one, first, ledger, tmp_path / "one.csv")
     classes = [classes_by_person(one, first), classes_by_person(two, second)]

@@ -17,7 +17,6 @@ from sfumato.cli.main import run
 from sfumato.errors import InvalidParameterError, ManifestRefusedError, SfumatoError
 from sfumato.guarantees import guarantee_from_dict
 from sfumato.manifest import _canonical, manifest_digest
-from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import key_of_release, read_as_written
@@ -322,4 +321,4 @@ def test_a_project_whose_releases_commit_accepts_none_without_a_commitment(proje
 def test_a_setting_of_many_digits_is_refused_before_anything_is_done(flags):
     """Its promise would carry them into the manifest."""
     with pytest.raises(InvalidParameterError, match=r"t must be .* 3 significant digits, got 0.333.*write 0.333"):
-        sfumato.release(flags, Mondrian(k=5, t=1 / 3))
+        sfumato.release(flags, build_mechanism("mondrian", {"k": 5, "t": 1 / 3}))

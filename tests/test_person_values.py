@@ -23,13 +23,12 @@ from sfumato.mechanisms.constraints import Limit, Promised
 from sfumato.mechanisms.lattice.conditions import Condition, PrivacyGoal
 from sfumato.mechanisms.lattice.lattice import LatticeProblem
 from sfumato.mechanisms.lattice.node_checks import NodeChecker
-from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.lattice.search import search_lattice
 from sfumato.mechanisms.mondrian.allowed_cuts import allowed_cuts, weights_of_sides
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.mondrian.parts import SortedParts, stretches
-from sfumato.mechanisms.promises import Asked, check_needs_no_pairs
 from sfumato.mechanisms.registry import build_mechanism
+from sfumato.mechanisms.requested import Requested, check_needs_no_pairs
 from sfumato.mechanisms.tree.groups import nodes_allowed_by_persons
 from sfumato.publishing.publish import make_release, propose_release, publish
 from sfumato.publishing.reaudit import audit_published
@@ -311,7 +310,7 @@ def test_every_group_keeps_the_limit_and_no_allowed_cut_is_left(rows):
             yield [[(p, v) for p, age, v in own if (age >= cut) == is_right] for is_right in (False, True)]
 
     for asked in ASKED[1:]:  # distinct 2 follows from two persons, and is asked of rows
-        mechanism = Mondrian(k=2, **asked)
+        mechanism = build_mechanism("mondrian", {"k": 2, **asked})
         if not keeps([whole], asked) and not any(keeps(sides, asked) for sides in halves(rows)):
             with pytest.raises(PrivacyNotAchievableError):
                 mechanism.release(table)
@@ -332,7 +331,7 @@ def test_where_rows_are_suppressed_what_is_left_keeps_the_promise(asked):
     n_suppressed = 0
     for seed in range(4):
         table = visits(200, 150, seed)
-        mechanism = GlobalRecoder(k=4, max_suppressed_fraction=0.5, **asked)
+        mechanism = build_mechanism("global-recoding", {"k": 4, "max_suppressed_fraction": 0.5, **asked})
         release = make_release(table, mechanism)
         kept = np.flatnonzero(mechanism.recoding_.setting_of_row >= 0)
         classes = oracles.classes_of(table.take(kept), release.table, "patient", "illness", ["age", "town"])
@@ -446,7 +445,7 @@ def test_spellings_of_a_value_are_one_value_of_a_person():
             == min(map(oracles.matched_level, groups.values()))
             >= 3
         )
-    close = make_release(table, Mondrian(k=3, t=0.5))
+    close = make_release(table, Mondrian(k=3, privacy=[TCloseness(0.5)]))
     assert by_name(close)["t-closeness by persons"]["audited"] <= 0.5
 
 
@@ -513,9 +512,9 @@ def test_nodes_of_trees_are_judged_by_all_rows_below_them(data):
 )
 def test_where_only_persons_were_counted_pairs_are_refused(asked, name):
     with pytest.raises(InvalidParameterError, match="the table is not in memory") as raised:
-        check_needs_no_pairs(Asked(**asked))
+        check_needs_no_pairs(Requested.of(build_mechanism("mondrian", asked)))
     assert raised.value.name == name
-    check_needs_no_pairs(Asked(l=2))
+    check_needs_no_pairs(Requested(5, (LDiversity(2),)))
 
 
 def test_without_pairs_nothing_is_promised_of_the_values_of_persons():
@@ -535,7 +534,7 @@ def with_persons(names):
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 def test_one_person_with_half_of_all_rows_weighs_1(asked):
     table = with_persons(["often" if i % 2 else f"p{i}" for i in range(200)])
-    release = make_release(table, Mondrian(k=3, **asked))
+    release = make_release(table, build_mechanism("mondrian", {"k": 3, **asked}))
     classes = oracles.classes_of(table, release.table, "patient", "illness", ["age", "town"])
 
     assert entry_of(release, asked)["audited"] == pytest.approx(oracles.level(classes, asked), rel=5e-3)
@@ -562,8 +561,10 @@ def test_rows_without_a_person_carry_the_value_of_one_person():
     table = Table.from_arrow(pa.table(cells), SCHEMA)
 
     with pytest.raises(PrivacyNotAchievableError, match="by persons"):
-        Mondrian(k=2, l=3).release(table)
-    assert by_name(make_release(table, Mondrian(k=2, l=2)))["l-diversity by persons"]["audited"] == 2
+        Mondrian(k=2, privacy=[LDiversity(3)]).release(table)
+    assert (
+        by_name(make_release(table, Mondrian(k=2, privacy=[LDiversity(2)])))["l-diversity by persons"]["audited"] == 2
+    )
 
 
 # The audit.
@@ -579,8 +580,8 @@ def test_a_release_by_rows_with_promises_by_persons_is_refused(asked):
     n_refused = 0
     for seed in range(4):
         table = visits(seed=seed)
-        by_rows = Mondrian(k=4, **asked).release(table.with_schema({"patient": "identifier"}))
-        by_persons = Mondrian(k=4, **asked).release(table)
+        by_rows = build_mechanism("mondrian", {"k": 4, **asked}).release(table.with_schema({"patient": "identifier"}))
+        by_persons = build_mechanism("mondrian", {"k": 4, **asked}).release(table)
         forged = by_rows.with_manifest(guarantees=by_persons.manifest.guarantees)
         report = audit_release(
             forged.table, forged.manifest.to_dict(), original=table, check_roles=True, check_audited_values=False
@@ -597,7 +598,7 @@ def test_a_release_by_rows_with_promises_by_persons_is_refused(asked):
 @pytest.mark.parametrize("asked", [{"t": 0.4}, *ASKED[7:]], ids=str)
 def test_a_level_that_is_not_found_is_refused(asked):
     table = visits()
-    release = make_release(table, Mondrian(k=4, **asked))
+    release = make_release(table, build_mechanism("mondrian", {"k": 4, **asked}))
     promise = promise_of(asked)
     for field in ("audited", promise.level.name):
         entries = json.loads(json.dumps(release.manifest.to_dict()))
@@ -610,7 +611,7 @@ def test_a_level_that_is_not_found_is_refused(asked):
 
 
 def test_without_the_original_nothing_is_said_to_be_measured():
-    release = make_release(visits(), Mondrian(k=4, l=3, alpha=0.6))
+    release = make_release(visits(), Mondrian(k=4, privacy=[LDiversity(3), AlphaKAnonymity(0.6)]))
     alone = audit_release(release.table, release.manifest.to_dict())
 
     for kind in ("k-anonymity", "l-diversity", "alpha-k-anonymity"):
@@ -621,7 +622,9 @@ def test_without_the_original_nothing_is_said_to_be_measured():
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 def test_a_published_file_is_confirmed_with_its_original(tmp_path, asked):
     table = visits()
-    published = publish(propose_release(table, Mondrian(k=3, **asked)), tmp_path / "out.csv", original=table)
+    published = publish(
+        propose_release(table, build_mechanism("mondrian", {"k": 3, **asked})), tmp_path / "out.csv", original=table
+    )
 
     assert audit_published(published.table_path, published.manifest_path, original=table, check_roles=True).passed
 
@@ -632,7 +635,7 @@ def test_a_published_file_is_confirmed_with_its_original(tmp_path, asked):
 def test_levels_by_rows_and_by_persons_differ():
     """Somebody with many rows of one value weighs 1: neither sense follows from the other."""
     table = visits(seed=1)
-    release = make_release(table, Mondrian(k=3, alpha=0.5))
+    release = make_release(table, Mondrian(k=3, privacy=[AlphaKAnonymity(0.5)]))
     classes = oracles.classes_of(table, release.table, "patient", "illness", ["age", "town"])
     by_rows = max(oracles.largest_share(list(enumerate(value for _, value in rows))) for rows in classes)
 
@@ -683,8 +686,8 @@ def test_the_k_of_a_share_counts_persons():
         "better": ["no"] * 8,
     }
     table = Table.from_arrow(pa.table(cells), SCHEMA)
-    by_rows = Mondrian(k=4, alpha=0.5).release(table.with_schema({"patient": "identifier"}))
-    by_persons = Mondrian(k=4, alpha=0.5).release(table)
+    by_rows = Mondrian(k=4, privacy=[AlphaKAnonymity(0.5)]).release(table.with_schema({"patient": "identifier"}))
+    by_persons = Mondrian(k=4, privacy=[AlphaKAnonymity(0.5)]).release(table)
     forged = by_rows.with_manifest(guarantees=by_persons.manifest.guarantees)
     report = audit_release(forged.table, forged.manifest.to_dict(), original=table, check_audited_values=False)
 
@@ -696,7 +699,7 @@ def test_the_k_of_a_share_counts_persons():
 
 def test_another_column_than_the_declared_one_is_refused():
     table = visits()
-    release = make_release(table, Mondrian(k=4, alpha=0.6))
+    release = make_release(table, Mondrian(k=4, privacy=[AlphaKAnonymity(0.6)]))
     entries = json.loads(json.dumps(release.manifest.to_dict()))
     for entry in entries["guarantees"]:
         if entry["unit"] == "patient":

@@ -20,7 +20,7 @@ from sfumato.counting.counts import Pairs
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.evaluation.comparison import counted_by_all, headline_risk
 from sfumato.evaluation.treatment import stratified_folds
-from sfumato.guarantees import KAnonymity
+from sfumato.guarantees import KAnonymity, LDiversity
 from sfumato.learning.c45.tree import TreeColumn
 from sfumato.learning.cross_fitted import class_scores
 from sfumato.manifest import manifest_digest
@@ -230,7 +230,7 @@ def test_one_person_with_all_rows_cannot_be_released():
 def test_two_values_in_a_group_are_those_of_two_persons():
     """Distinct 2-diversity by persons follows from two values and two persons; oracle: two disjoint pairs."""
     table = visits(200, 60)
-    release = make_release(table, Mondrian(k=2, l=2))
+    release = make_release(table, Mondrian(k=2, privacy=[LDiversity(2)]))
     groups = defaultdict(set)
     rows = release.table.to_arrow().select(["age", "town", "illness"]).to_pylist()
     for person, row in zip(table.to_arrow().column("patient").to_pylist(), rows, strict=True):

@@ -19,6 +19,7 @@ from sfumato.mechanisms.axes import align
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.presets import PRESETS
 from sfumato.mechanisms.recoder import Cover, Recoder, Recoding
+from sfumato.mechanisms.registry import build_mechanism
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 from sfumato.progress import Progress
 from sfumato.schema import Column, Kind, Role, Schema
@@ -41,7 +42,7 @@ ERP_LOWEST = "ours:erp-lowest"
 
 def as_preset(k: int, *, preset: str, **other: Any) -> Recoder:
     """Make the paper's system, with some settings of another reading."""
-    return ErrorRiskTree(**{**PRESETS[preset].parameters, "k": k, **other})
+    return build_mechanism("error-risk-tree", {**PRESETS[preset].parameters, "k": k, **other})
 
 
 def with_leaves_of_k(k: int) -> Recoder:

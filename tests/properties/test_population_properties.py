@@ -19,10 +19,9 @@ from sfumato.errors import PrivacyNotAchievableError
 from sfumato.mechanisms.lattice.lattice import LatticeProblem
 from sfumato.mechanisms.lattice.node_checks import NodeChecker
 from sfumato.mechanisms.lattice.population import LatticePeople
-from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.lattice.search import search_lattice
-from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.population import Population
+from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.publish import make_release
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.coding import Table
@@ -71,7 +70,7 @@ def _orders(rows):
 def test_mondrian_divides_exactly_as_far_as_the_people_allow(sample, others, k_map, k, delta_max):
     """Every group fits enough people, no group can be divided so that both halves do, and the audit agrees."""
     people = [*sample, *others, ANYBODY] if delta_max else [*others, ANYBODY]
-    mechanism = Mondrian(k=k, k_map=k_map, delta_max=delta_max, split="median")
+    mechanism = build_mechanism("mondrian", {"k": k, "k_map": k_map, "delta_max": delta_max, "split": "median"})
     mechanism = mechanism.with_population(Population(_table(people)))
 
     def is_allowed(rows):
@@ -164,7 +163,9 @@ def test_global_recoding_keeps_what_the_audit_counts(sample, others, k_map, with
     """Whatever the cells mean to the audit, at least as many people fit; suppressed rows are recoded again too."""
     people = [*sample, *others, ANYBODY]
     asked = {"k_map": k_map, "delta_max": 0.8} if with_presence else {"k_map": k_map}
-    mechanism = GlobalRecoder(k=1, max_suppressed_fraction=0.2, **asked).with_population(Population(_table(people)))
+    mechanism = build_mechanism("global-recoding", {"k": 1, "max_suppressed_fraction": 0.2, **asked}).with_population(
+        Population(_table(people))
+    )
     try:
         made = make_release(_table(sample), mechanism)
     except PrivacyNotAchievableError:

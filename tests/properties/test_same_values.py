@@ -235,16 +235,22 @@ def test_spellings_are_ranked_as_the_definition_says(texts, domain):
 # Mechanisms --------------------------------------------------------------------------------------------------------
 
 MECHANISMS = {
-    "mondrian, distinct": Mondrian(k=2, l=2),
-    "mondrian, entropy": Mondrian(k=2, l=1.5, variant="entropy"),
-    "mondrian, recursive": Mondrian(k=2, l=2, variant="recursive", c=3.0),
-    "global, distinct": GlobalRecoder(k=2, l=2, max_suppressed_fraction=0.4),
-    "global, entropy": GlobalRecoder(k=2, l=1.5, variant="entropy", max_suppressed_fraction=0.4),
-    "global, recursive": GlobalRecoder(k=2, l=2, variant="recursive", c=3.0, max_suppressed_fraction=0.4),
-    "global, equal t": GlobalRecoder(k=2, t=0.4, max_suppressed_fraction=0.4),
-    "global, ordered t": GlobalRecoder(k=2, t=0.3, distance="ordered", l=2, max_suppressed_fraction=0.4),
-    "gain": GainRecoder(k=2, l=2, max_suppressed_fraction=0.4),
-    "gain, slicing": GainRecoder(k=2, l=2, max_suppressed_fraction=0.4, slicing=True, threshold=0.5),
+    "mondrian, distinct": Mondrian(k=2, privacy=[LDiversity(2)]),
+    "mondrian, entropy": Mondrian(k=2, privacy=[LDiversity(1.5, variant="entropy")]),
+    "mondrian, recursive": Mondrian(k=2, privacy=[LDiversity(2, c=3.0, variant="recursive")]),
+    "global, distinct": GlobalRecoder(k=2, max_suppressed_fraction=0.4, privacy=[LDiversity(2)]),
+    "global, entropy": GlobalRecoder(k=2, max_suppressed_fraction=0.4, privacy=[LDiversity(1.5, variant="entropy")]),
+    "global, recursive": GlobalRecoder(
+        k=2, max_suppressed_fraction=0.4, privacy=[LDiversity(2, c=3.0, variant="recursive")]
+    ),
+    "global, equal t": GlobalRecoder(k=2, max_suppressed_fraction=0.4, privacy=[TCloseness(0.4)]),
+    "global, ordered t": GlobalRecoder(
+        k=2, max_suppressed_fraction=0.4, privacy=[LDiversity(2), TCloseness(0.3, distance="ordered")]
+    ),
+    "gain": GainRecoder(k=2, max_suppressed_fraction=0.4, privacy=[LDiversity(2)]),
+    "gain, slicing": GainRecoder(
+        k=2, max_suppressed_fraction=0.4, slicing=True, threshold=0.5, privacy=[LDiversity(2)]
+    ),
     "anatomy": Anatomy(l=2),
     "slicing": Slicer(k=2, l=2),
 }
@@ -289,7 +295,7 @@ def test_spellings_of_one_value_are_no_diversity(name, spellings):
 def test_the_audit_says_how_many_spellings_it_merged():
     rows = [(str(20 + i % 3), "mf"[i % 2], ["HIV", "hiv", "flu", "gout"][i // 6], "ny"[i % 2]) for i in range(24)]
     table = table_of(rows)
-    release = make_release(table, Mondrian(k=4, l=2))
+    release = make_release(table, Mondrian(k=4, privacy=[LDiversity(2)]))
     report = audit_release(release.table, release.manifest.to_dict(), original=table)
 
     (said,) = (check.message for check in report.checks if check.name == "l-diversity: level")
@@ -310,7 +316,7 @@ def test_close_spellings_do_not_hide_a_distance():
 
 def test_numbers_beyond_doubles_are_two_values():
     rows = [(str(20 + i % 2), "m", str(2**53 + i % 2), "ny"[i % 2]) for i in range(8)]
-    release = make_release(table_of(rows, Kind.NUMERIC), Mondrian(k=8, l=2))
+    release = make_release(table_of(rows, Kind.NUMERIC), Mondrian(k=8, privacy=[LDiversity(2)]))
 
     (level,) = (g["audited"] for g in release.manifest.guarantees if g["kind"] == "l-diversity")
     assert level == 2

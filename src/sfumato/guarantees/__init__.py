@@ -10,7 +10,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from sfumato.counting import ROUNDING
-from sfumato.guarantees.base import GUARANTEES, Guarantee, declared, guarantee_from_dict
+from sfumato.guarantees.base import GUARANTEES, AboutValues, Guarantee, SearchedBy, declared, guarantee_from_dict
 from sfumato.guarantees.anonymity import GlobalAnonymity, KAnonymity, KKAnonymity
 from sfumato.guarantees.containment import REVEALING, Containment, UniquePatterns
 from sfumato.guarantees.population import AboutPopulation, KMap, Presence
@@ -33,6 +33,7 @@ __all__ = [
     "ROUNDING",
     "ROW",
     "AboutPopulation",
+    "AboutValues",
     "AlphaKAnonymity",
     "BetaLikeness",
     "BreachBound",
@@ -52,6 +53,7 @@ __all__ = [
     "LikenessVariant",
     "Presence",
     "PrivacyGain",
+    "SearchedBy",
     "TCloseness",
     "UniquePatterns",
     "check_diversity",

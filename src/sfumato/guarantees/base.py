@@ -9,14 +9,16 @@ of manifests, report, page, comparisons) takes it from :data:`GUARANTEES`. Mecha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from enum import StrEnum
 from string import Formatter
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_type_hints
 
 from sfumato.counting import ROUNDING
 from sfumato.errors import InvalidParameterError, ManifestError
 from sfumato.guarantees.forms import Crowd
+from sfumato.parameters import Parameter, ParameterSpec, parameter_of
 from sfumato.schema import ROW
 
 if TYPE_CHECKING:  # words and forms are wanted where no heavy library is loaded
@@ -33,6 +35,9 @@ _COUNTED_ONCE = "Persons are counted, not rows: a person with several rows count
 
 LEAST_CROWD = 2
 """Fewest rows, or different values, that a promise is about: every row is one of at least 1, so 1 promises nothing."""
+
+EVERY_SENSITIVE = ""
+"""In a guarantee that is asked for: it is about every column with the role sensitive, each by itself."""
 
 _MOST_ASKED = 1_000_000_000
 
@@ -152,6 +157,13 @@ class ReleaseFacts:
         return f"{sentence}{start} smallest equivalence class of the release has {self.smallest_class:,} {rows}"
 
 
+class SearchedBy(StrEnum):
+    """What a search must count to keep a guarantee. A mechanism says which of these it counts."""
+
+    VALUES = "values of a sensitive column in classes"
+    PEOPLE = "people of a population table who fit classes"
+
+
 class _OverColumns:
     """Every guarantee has this field, and each says where it is among its own."""
 
@@ -183,6 +195,12 @@ class Guarantee(_OverColumns):
     """Whether the level is computed from columns and rows that are not released, whatever its unit is."""
     slack: ClassVar[float] = ROUNDING
     """How far a level may miss the promised one; nothing where levels are counts."""
+    searched_by: ClassVar[SearchedBy | None] = None
+    """What a mechanism must count to be asked for it; ``None``: it belongs to mechanisms that are made for it."""
+    shorthand: ClassVar[Mapping[str, ParameterSpec]] = {}
+    """Fields by which people ask mechanisms for it, as parameters of the same names, with their help and limits."""
+    asked_by: ClassVar[tuple[Parameter, ...]] = ()
+    """The same with their types and defaults; made by :func:`declared`."""
     compares_with_table: ClassVar[bool] = False
     """Whether a class's level depends on the rows outside it; spellings then count as values of their own, too."""
     absent_when_empty: ClassVar[tuple[str, ...]] = ()
@@ -194,6 +212,8 @@ class Guarantee(_OverColumns):
         if not isinstance(self.unit, str) or not (self.unit == ROW or (self.unit and self.counts_persons)):
             allowed = f"'{ROW}'" + (" or the column that tells persons apart" if self.counts_persons else "")
             raise InvalidParameterError("unit", f"got {self.unit!r}", allowed=allowed)
+        for own in self.asked_by:
+            own.check(getattr(self, own.name))
 
     @property
     def by_persons(self) -> bool:
@@ -328,6 +348,21 @@ class MayLeaveOut(Guarantee):
         return f"; {n_open} further quasi-identifying columns are released and NOT PROTECTED" if n_open else ""
 
 
+class AboutValues(MayLeaveOut):
+    """A promise about the values of a sensitive column in every class, which searches count there."""
+
+    counts_persons: ClassVar[bool] = True
+    searched_by: ClassVar[SearchedBy | None] = SearchedBy.VALUES
+    sensitive: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_protected()
+        if not isinstance(self.sensitive, str):
+            problem = f"got {self.sensitive!r}"
+            raise InvalidParameterError("sensitive", problem, allowed="the name of a column, or names by commas")
+
+
 @dataclass(frozen=True)
 class CrowdGuarantee(Guarantee):
     """Promise of at least k rows of some sort."""
@@ -335,11 +370,22 @@ class CrowdGuarantee(Guarantee):
     level: ClassVar[Level] = K
     slack: ClassVar[float] = 0.0
     k: Crowd
-    columns: tuple[str, ...]
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_whole("k", self.k, LEAST_CROWD)
+
+
+def _asked_by(guarantee: type[Guarantee]) -> tuple[Parameter, ...]:
+    """Complete what a kind declares as its shorthand; its level is ``None`` where nobody asks for it."""
+    hints, defaults = get_type_hints(guarantee), {one.name: one.default for one in fields(guarantee)}
+    found = []
+    for name, spec in guarantee.shorthand.items():
+        must_be_given = defaults[name] is MISSING
+        hint, default = (hints[name] | None, None) if must_be_given else (hints[name], defaults[name])
+        found.append(parameter_of(name, hint, default, spec))
+    return tuple(found)
 
 
 GUARANTEES: dict[str, type[Guarantee]] = {}
@@ -362,11 +408,13 @@ def declared(guarantee: _Declared) -> _Declared:
         "another one is of this kind": kind in GUARANTEES,
         "its level is none of its fields": guarantee.level.name not in names,
         "its words tell what is none of its fields": not told <= {*names, "level", "units"},
+        "people ask for it by what is none of its fields": not set(guarantee.shorthand) <= names,
         "it has no field 'columns'": "columns" not in names,
     }
     for problem, is_there in problems.items():
         if is_there:
             raise TypeError(f"guarantee '{kind}' ({guarantee.__name__}): {problem}")
+    guarantee.asked_by = _asked_by(guarantee)
     GUARANTEES[kind] = guarantee
     return guarantee
 

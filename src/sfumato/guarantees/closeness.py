@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from sfumato.guarantees.base import KNOWS_ALL, FormField, GuaranteeWords, Level, MayLeaveOut, check_share, declared
+from sfumato.guarantees.base import (
+    EVERY_SENSITIVE,
+    KNOWS_ALL,
+    AboutValues,
+    FormField,
+    GuaranteeWords,
+    Level,
+    check_share,
+    declared,
+)
 from sfumato.guarantees.forms import Share
+from sfumato.parameters import ParameterSpec
 
 if TYPE_CHECKING:
     from sfumato.counting.counts import AnyCounts
@@ -17,7 +28,7 @@ ClosenessDistance = Literal["equal", "ordered"]
 
 @declared
 @dataclass(frozen=True)
-class TCloseness(MayLeaveOut):
+class TCloseness(AboutValues):
     """In every class the sensitive column is distributed almost as in the whole table.
 
     By persons the distributions are those of weights: in a class each person weighs 1, shared equally over the person's
@@ -25,8 +36,11 @@ class TCloseness(MayLeaveOut):
     """
 
     kind: ClassVar[str] = "t-closeness"
-    counts_persons: ClassVar[bool] = True
     compares_with_table: ClassVar[bool] = True
+    shorthand: ClassVar[Mapping[str, ParameterSpec]] = {
+        "t": ParameterSpec("t-closeness of the sensitive columns in every group"),
+        "distance": ParameterSpec("distance of t-closeness"),
+    }
     level: ClassVar[Level] = Level("t", False, "a number from 0 and below 1", lambda t: 0 <= t < 1)
     asked_as: ClassVar[tuple[str, ...]] = ("t",)
     form_field: ClassVar[FormField | None] = FormField(
@@ -45,14 +59,13 @@ class TCloseness(MayLeaveOut):
         not_promised=("Protection of that distribution itself: it is released.",),
     )
     t: Share
-    sensitive: str
-    columns: tuple[str, ...]
+    sensitive: str = EVERY_SENSITIVE
+    columns: tuple[str, ...] = ()
     distance: ClosenessDistance = "equal"
     protected: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_protected()
         check_share("t", self.t)
 
     def describe(self) -> str:

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from sfumato.errors import InvalidParameterError
-from sfumato.guarantees.base import KNOWS_ALL, LEAST_CROWD, FormField, GuaranteeWords, L, Level, MayLeaveOut, declared
+from sfumato.guarantees.base import (
+    EVERY_SENSITIVE,
+    KNOWS_ALL,
+    LEAST_CROWD,
+    AboutValues,
+    FormField,
+    GuaranteeWords,
+    L,
+    Level,
+    declared,
+)
 from sfumato.guarantees.forms import AboveOne
+from sfumato.parameters import ParameterSpec
 
 if TYPE_CHECKING:
     from sfumato.counting.counts import AnyCounts
@@ -28,7 +40,7 @@ def check_diversity(l: float, variant: DiversityVariant) -> None:  # noqa: E741 
 
 @declared
 @dataclass(frozen=True)
-class LDiversity(MayLeaveOut):
+class LDiversity(AboutValues):
     """Every class of rows equal on ``columns`` has well-represented values of the sensitive column.
 
     By persons, distinct l are l different values that l different persons carry, each one of them: a matching of size l
@@ -38,7 +50,11 @@ class LDiversity(MayLeaveOut):
     """
 
     kind: ClassVar[str] = "l-diversity"
-    counts_persons: ClassVar[bool] = True
+    shorthand: ClassVar[Mapping[str, ParameterSpec]] = {
+        "l": ParameterSpec("l-diversity of the sensitive columns in every group"),
+        "variant": ParameterSpec("kind of l-diversity"),
+        "c": ParameterSpec("c of recursive (c, l)-diversity"),
+    }
     level: ClassVar[Level] = L
     asked_as: ClassVar[tuple[str, ...]] = ("l", "l-diversity")
     form_field: ClassVar[FormField | None] = FormField(
@@ -59,15 +75,14 @@ class LDiversity(MayLeaveOut):
         ),
     )
     l: AboveOne  # noqa: E741  # the field's own name
-    sensitive: str
-    columns: tuple[str, ...]
+    sensitive: str = EVERY_SENSITIVE
+    columns: tuple[str, ...] = ()
     variant: DiversityVariant = "distinct"
     c: float | None = None
     protected: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_protected()
         check_diversity(self.l, self.variant)
         if (self.variant == "recursive") != (self.c is not None):
             raise InvalidParameterError(

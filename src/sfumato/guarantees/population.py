@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -14,15 +14,15 @@ from sfumato.guarantees.base import (
     K,
     Level,
     ReleaseFacts,
+    SearchedBy,
     check_share,
     check_whole,
     declared,
 )
 from sfumato.guarantees.forms import Crowd, ProperShare, Share
+from sfumato.parameters import ParameterSpec
 
 HOLDS_REGISTER = "an attacker who holds this population table, with the quasi-identifying values of everybody in it"
-ASKED_OF_POPULATION = ("k_map", "delta_max", "delta_min")
-"""Parameters by which mechanisms are asked for these promises."""
 _ANOTHER_REGISTER = "That it holds with a newer or a larger population table: another table may change it."
 
 Commitment = Annotated[str, {"type": "string", "pattern": "^[0-9a-f]{64}$"}]
@@ -43,8 +43,9 @@ class AboutPopulation(Guarantee):
 
     of_original: ClassVar[bool] = True
     absent_when_empty: ClassVar[tuple[str, ...]] = ("register",)
-    people: int
-    columns: tuple[str, ...]
+    searched_by: ClassVar[SearchedBy | None] = SearchedBy.PEOPLE
+    people: int = 0
+    columns: tuple[str, ...] = ()
     register: Commitment = ""
 
     def _against(self) -> str:
@@ -59,6 +60,9 @@ class KMap(AboutPopulation):
     """k-map of Sweeney (2001): every released row fits at least k people of a population table."""
 
     kind: ClassVar[str] = "k-map"
+    shorthand: ClassVar[Mapping[str, ParameterSpec]] = {
+        "k_map": ParameterSpec("k-map: people of the population table whom every released row fits", at_least=2)
+    }
     level: ClassVar[Level] = Level("k_map", K.higher_is_safer, K.allowed, K.makes_sense)
     slack: ClassVar[float] = 0.0
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
@@ -100,6 +104,12 @@ class Presence(AboutPopulation):
     """δ-presence of Nergiz, Atzori and Clifton (2007), by classes of equal rows that nobody fits two of."""
 
     kind: ClassVar[str] = "delta-presence"
+    shorthand: ClassVar[Mapping[str, ParameterSpec]] = {
+        "delta_max": ParameterSpec(
+            "δ-presence: most that somebody of that table is in the release with", above=0, below=1
+        ),
+        "delta_min": ParameterSpec("δ-presence: least that everybody of that table is in it with", at_least=0, below=1),
+    }
     level: ClassVar[Level] = Level("delta_max", False, "a number above 0 and below 1", lambda delta: 0 < delta < 1)
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
         title="δ-presence",

@@ -13,22 +13,25 @@ compared with the same table: :math:`q \le p (1 + \min(\beta, -\ln p))`, :math:`
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from sfumato.counting import ROUNDING
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees.base import (
+    EVERY_SENSITIVE,
     KNOWS_ALL,
     LEAST_CROWD,
+    AboutValues,
     GuaranteeWords,
     Level,
-    MayLeaveOut,
     check_whole,
     declared,
 )
 from sfumato.guarantees.diversity import LDiversity
 from sfumato.guarantees.forms import AboveZero, Crowd, ProperShare
+from sfumato.parameters import ParameterSpec
 
 if TYPE_CHECKING:
     from sfumato.counting.counts import AnyCounts
@@ -55,7 +58,7 @@ def check_largest_share(alpha: float, k: int) -> None:
 
 @declared
 @dataclass(frozen=True)
-class BetaLikeness(MayLeaveOut):
+class BetaLikeness(AboutValues):
     r"""In every class no sensitive value is much more frequent than in the whole table.
 
     Basic and enhanced :math:`\beta`-likeness of [CK12]_. With the share p of a value in the table and q in a class,
@@ -69,8 +72,13 @@ class BetaLikeness(MayLeaveOut):
     """
 
     kind: ClassVar[str] = "beta-likeness"
-    counts_persons: ClassVar[bool] = True
     compares_with_table: ClassVar[bool] = True
+    shorthand: ClassVar[Mapping[str, ParameterSpec]] = {
+        "beta": ParameterSpec(
+            "β-likeness: how much more frequent than in the table a sensitive value may get", above=0
+        ),
+        "likeness": ParameterSpec("kind of β-likeness"),
+    }
     level: ClassVar[Level] = Level("beta", False, "a number above 0", lambda beta: beta > 0)
     asked_as: ClassVar[tuple[str, ...]] = ("beta",)
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
@@ -86,14 +94,13 @@ class BetaLikeness(MayLeaveOut):
         ),
     )
     beta: AboveZero
-    sensitive: str
-    columns: tuple[str, ...]
+    sensitive: str = EVERY_SENSITIVE
+    columns: tuple[str, ...] = ()
     likeness: LikenessVariant = "basic"
     protected: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_protected()
         check_above_zero("beta", self.beta)
 
     def describe(self) -> str:
@@ -118,7 +125,7 @@ class BetaLikeness(MayLeaveOut):
 
 @declared
 @dataclass(frozen=True)
-class DeltaDisclosure(MayLeaveOut):
+class DeltaDisclosure(AboutValues):
     r"""In every class each sensitive value of the table occurs, with nearly its share in the whole table.
 
     :math:`\delta`-disclosure privacy of [BS08]_: :math:`|\ln(q/p)| < \delta` for every value of the table, with its
@@ -139,8 +146,10 @@ class DeltaDisclosure(MayLeaveOut):
     """
 
     kind: ClassVar[str] = "delta-disclosure"
-    counts_persons: ClassVar[bool] = True
     compares_with_table: ClassVar[bool] = True
+    shorthand: ClassVar[Mapping[str, ParameterSpec]] = {
+        "delta": ParameterSpec("δ-disclosure privacy of the sensitive columns: every value in every group", above=0),
+    }
     level: ClassVar[Level] = Level("delta", False, "a number above 0", lambda delta: delta > 0)
     asked_as: ClassVar[tuple[str, ...]] = ("delta",)
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
@@ -153,13 +162,12 @@ class DeltaDisclosure(MayLeaveOut):
         not_promised=(TABLE_IS_SHOWN,),
     )
     delta: AboveZero
-    sensitive: str
-    columns: tuple[str, ...]
+    sensitive: str = EVERY_SENSITIVE
+    columns: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_protected()
         check_above_zero("delta", self.delta)
 
     def describe(self) -> str:
@@ -183,7 +191,7 @@ class DeltaDisclosure(MayLeaveOut):
 
 @declared
 @dataclass(frozen=True)
-class AlphaKAnonymity(MayLeaveOut):
+class AlphaKAnonymity(AboutValues):
     r"""Classes have at least k rows, and no sensitive value makes up more than a share :math:`\alpha` of one.
 
     :math:`(\alpha, k)`-anonymity of [WLFW06]_, whose general form this is: every value of the column is sensitive. It
@@ -196,7 +204,9 @@ class AlphaKAnonymity(MayLeaveOut):
     """
 
     kind: ClassVar[str] = "alpha-k-anonymity"
-    counts_persons: ClassVar[bool] = True
+    shorthand: ClassVar[Mapping[str, ParameterSpec]] = {
+        "alpha": ParameterSpec("(α,k)-anonymity: largest share of a sensitive value in a group", above=0, below=1),
+    }
     level: ClassVar[Level] = Level("alpha", False, "a number above 0 and below 1", lambda alpha: 0 < alpha < 1)
     asked_as: ClassVar[tuple[str, ...]] = ("alpha",)
     words: ClassVar[GuaranteeWords] = GuaranteeWords(
@@ -211,14 +221,13 @@ class AlphaKAnonymity(MayLeaveOut):
         ),
     )
     alpha: ProperShare
-    k: Crowd
-    sensitive: str
-    columns: tuple[str, ...]
+    k: Crowd = LEAST_CROWD
+    sensitive: str = EVERY_SENSITIVE
+    columns: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_protected()
         check_largest_share(self.alpha, self.k)
 
     def describe(self) -> str:

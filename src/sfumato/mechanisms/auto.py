@@ -14,15 +14,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.guarantees import LDiversity
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.base import (
     Mechanism,
     MechanismInfo,
-    ParameterSpec,
     Release,
     is_zero_one,
 )
 from sfumato.mechanisms.new_rows import RecodingTransformer
+from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
@@ -95,8 +96,8 @@ class Automatic(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[
             return self._selection(table, sensitive)
         from sfumato.mechanisms.mondrian.mechanism import Mondrian
 
-        settings: dict[str, Any] = {"l": self.l} if sensitive else {}
-        return Mondrian(k=self.k, split="penalty" if self.why_no_score(table) else "score", **settings)
+        privacy = [LDiversity(self.l)] if sensitive else ()
+        return Mondrian(k=self.k, split="penalty" if self.why_no_score(table) else "score", privacy=privacy)
 
     def why_no_score(self, table: AnyTable) -> str:
         """Say why a target does not guide the release; empty where one does, or features are selected.
@@ -133,7 +134,7 @@ class Automatic(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[
         try:
             return chosen.release(table, progress=progress)
         except PrivacyNotAchievableError as exc:
-            if table.n_rows < self.k or getattr(chosen, "l", None) is None:
+            if table.n_rows < self.k or not getattr(chosen, "privacy", ()):
                 raise
             hint = f"{self._too_uniform(table)}; k-anonymity alone can be reached"
             raise PrivacyNotAchievableError(

@@ -11,15 +11,14 @@ import inspect
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, cached_property
 from html import escape
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +26,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError, SchemaError, on_one_line
+from sfumato.guarantees import SearchedBy
 from sfumato.guarantees.forms import USUAL_DIGITS
+from sfumato.guarantees.request import check_request, k_of, shorthand, shorthand_parameters
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.manifest_schema import SMALLEST, has_digits
+from sfumato.parameters import Parameter, ParameterSpec, parameter_of
 from sfumato.progress import Progress
 from sfumato.schema import Kind, Role, Schema
 from sfumato.table.binary import BinaryTable
@@ -250,112 +252,6 @@ class Needs(StrEnum):
     """Distinct rows of binary features: :class:`sfumato.publishing.out_of_core.proposal.PatternMechanism`."""
 
 
-@dataclass(frozen=True)
-class ParameterSpec:
-    """What a mechanism says about a parameter of its constructor: help and limits.
-
-    Name, type and default are those of the constructor's signature and are not written again.
-
-    Parameters
-    ----------
-    help : str
-        A few words for the command line and the page.
-    choices : tuple of str
-        Allowed words, where the annotation is not a ``Literal`` that holds them.
-    at_least, above, at_most, below : float or None
-        Limits of a number.
-    allowed : str
-        What a refusal says the value must be; by default it is made of type and limits.
-    only_with : mapping
-        Settings of other parameters without which it has no effect or cannot be kept: it is then not offered, and
-        refused.
-    digits : int or None
-        Most significant digits of a number; ``None``: three, and any for a whole level of a guarantee.
-    stated : mapping or None
-        Form in which a manifest states it, as JSON Schema, where that is not the value itself.
-    is_stated : bool
-        Whether a manifest states it at all.
-    """
-
-    help: str
-    choices: tuple[str, ...] = ()
-    at_least: float | None = None
-    above: float | None = None
-    at_most: float | None = None
-    below: float | None = None
-    allowed: str = ""
-    only_with: Mapping[str, Any] = field(default_factory=dict)
-    digits: int | None = None
-    stated: Mapping[str, Any] | None = None
-    is_stated: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parameter(ParameterSpec):
-    """One parameter of a mechanism, as the command line, the project file and the page offer it.
-
-    ``is_optional`` says whether ``None`` is allowed.
-    """
-
-    name: str
-    type: type | tuple[type, ...]
-    default: Any
-    is_optional: bool = False
-
-    def check(self, given: object) -> None:
-        """Refuse a value that is not allowed.
-
-        Texts and tables of settings are not looked at: only the mechanism can tell what they may hold.
-        """
-        if not (given is None and self.is_optional) and not self._allows(given):
-            raise InvalidParameterError(self.name, f"got {given!r}", allowed=self.allowed or self._allowed_by_type())
-
-    def has_effect(self, settings: Mapping[str, Any]) -> bool:
-        """Whether it can change anything where other parameters have these settings; what is not set is open."""
-        return all(settings.get(name, wanted) == wanted for name, wanted in self.only_with.items())
-
-    def check_effect(self, given: object, settings: Mapping[str, Any]) -> None:
-        """Refuse a value other than the default where it would change nothing."""
-        if given == self.default or self.has_effect(settings):
-            return
-        needed = " and ".join(f"{name}={str(wanted).lower()}" for name, wanted in self.only_with.items())
-        raise InvalidParameterError(
-            self.name,
-            f"got {given!r}",
-            allowed=f"left out unless {needed}",
-            hint=f"choose {needed}",
-            remedy=("parameters",),
-        )
-
-    def _allows(self, given: object) -> bool:
-        if self.choices:
-            return isinstance(given, str) and given in self.choices
-        if self.type is bool:
-            return isinstance(given, bool | np.bool_)
-        if self.type not in (int, float):
-            return True
-        is_number = isinstance(given, int | np.integer if self.type is int else int | float | np.integer | np.floating)
-        return is_number and not isinstance(given, bool) and self._is_within(given)
-
-    def _is_within(self, given: Any) -> bool:
-        # "not <" would let NaN pass, which is neither above nor below anything
-        return bool(
-            (self.at_least is None or given >= self.at_least)
-            and (self.above is None or given > self.above)
-            and (self.at_most is None or given <= self.at_most)
-            and (self.below is None or given < self.below)
-        )
-
-    def _allowed_by_type(self) -> str:
-        if self.choices:
-            return f"one of {', '.join(self.choices)}"
-        if self.type is bool:
-            return "true or false"
-        named = {"of at least": self.at_least, "above": self.above, "at most": self.at_most, "below": self.below}
-        limits = " and ".join(f"{word} {limit:g}" for word, limit in named.items() if limit is not None)
-        return f"{'a whole number' if self.type is int else 'a number'} {limits}".rstrip()
-
-
 class Mechanism(ABC):
     """Turns a table into a release, or raises ``PrivacyNotAchievableError``.
 
@@ -389,7 +285,12 @@ class Mechanism(ABC):
     max_copies : float
         Limit of copies among drawn rows.
     parameter_specs : mapping of str to ParameterSpec
-        Help and limits of every parameter of the constructor, in the order in which they are shown.
+        Help and limits of every parameter of the constructor but ``privacy``, in the order in which they are shown.
+    searches : tuple of SearchedBy
+        What it counts besides rows while it searches, and so which guarantees it can be asked for, by a parameter
+        ``privacy`` of its constructor that is a list of them.
+    asked_only_with : mapping
+        Settings without which it cannot be asked for any of these.
     """
 
     mechanism_name: ClassVar[str]
@@ -405,6 +306,8 @@ class Mechanism(ABC):
     cells: Cells = "ranges"
     max_copies: float = MOST_COPIES
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {}
+    searches: ClassVar[tuple[SearchedBy, ...]] = ()
+    asked_only_with: ClassVar[Mapping[str, Any]] = {}
 
     @abstractmethod
     def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
@@ -493,7 +396,25 @@ class Mechanism(ABC):
             declared.check_effect(given, {other: getattr(self, other) for other in declared.only_with})
 
 
-def check_digits(mechanism: object) -> None:
+def settings_of(mechanism: Any) -> dict[str, Any]:
+    """Give the settings of a mechanism as people write them: guarantees in the parameters by which they are asked for.
+
+    Examples
+    --------
+    >>> from sfumato.guarantees import TCloseness
+    >>> from sfumato.mechanisms.mondrian.mechanism import Mondrian
+    >>> found = settings_of(Mondrian(k=10, privacy=[TCloseness(0.2)]))
+    >>> found["k"], found["t"], found["distance"]
+    (10, 0.2, 'equal')
+    """
+    given: dict[str, Any] = mechanism.get_params(deep=False)
+    if "privacy" in given:
+        privacy = given.pop("privacy")
+        given |= shorthand(privacy) | {"k": k_of(given["k"], privacy)}
+    return {name: given[name] for name in sorted(given)}
+
+
+def check_digits(mechanism: Any) -> None:
     """Refuse numbers with more digits than a manifest may state: a promise is one that people can read.
 
     Raises
@@ -501,8 +422,15 @@ def check_digits(mechanism: object) -> None:
     InvalidParameterError
         Names the parameter and how many digits it may have.
     """
-    for name, spec in getattr(mechanism, "parameter_specs", {}).items():
-        given, digits = getattr(mechanism, name, None), spec.digits or USUAL_DIGITS
+    specs: dict[str, ParameterSpec] = {**getattr(mechanism, "parameter_specs", {})}
+    settings = {name: getattr(mechanism, name, None) for name in specs}
+    if "privacy" in vars(mechanism):
+        check_request(mechanism.privacy, mechanism.searches, name_of(mechanism))
+    for own in getattr(mechanism, "privacy", ()):
+        specs |= own.shorthand
+        settings |= {name: getattr(own, name) for name in own.shorthand}
+    for name, spec in specs.items():
+        given, digits = settings[name], spec.digits or USUAL_DIGITS
         if not isinstance(given, float) or not np.isfinite(given):  # which the mechanism judges itself
             continue
         if (spec.stated is None or "digits" in spec.stated) and not has_digits(given, digits):
@@ -525,38 +453,10 @@ def declared_parameter(mechanism: type[Mechanism], name: str) -> Parameter:
     if not hints or not defaults:
         problem = f"{mechanism.__name__}: '{name}' must have a type and a default in the constructor"
         raise TypeError(problem)
-    spec, parts = mechanism.parameter_specs[name], _alternatives(hints[0])
-    literals = [part for part in parts if get_origin(part) is Literal]
-    types = tuple(dict.fromkeys(kind for part in parts if (kind := _plain_type(part)) is not None))
-    if not types:
-        problem = f"{mechanism.__name__}: no value of '{name}' can be written in a file, so that nobody can give it"
-        raise TypeError(problem)
-    stated = {**vars(spec)}
-    if not spec.choices and types == (str,) and len(literals) == 1:
-        stated["choices"] = get_args(literals[0])
-    return Parameter(
-        **stated,
-        name=name,
-        type=types[0] if len(types) == 1 else types,
-        default=defaults[0],
-        is_optional=NoneType in parts,
-    )
-
-
-def _alternatives(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-
-
-def _plain_type(hint: Any) -> type | None:
-    """Type of a value in a project file or on the command line; ``None`` of objects that only Python code can give."""
-    if hint in (bool, int, float, str):
-        return hint  # type: ignore[no-any-return]
-    origin = get_origin(hint) or hint
-    if origin is Literal:
-        return str
-    if origin is Sequence and get_args(hint) == (float,):
-        return tuple
-    return dict if isinstance(origin, type) and issubclass(origin, Mapping) else None
+    try:
+        return parameter_of(name, hints[0], defaults[0], mechanism.parameter_specs[name])
+    except TypeError as exc:
+        raise TypeError(f"{mechanism.__name__}: {exc}") from None
 
 
 def needs_of(mechanism: object) -> Needs:
@@ -731,8 +631,11 @@ class MechanismInfo:
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """Parameters of the constructor, in the order in which they are declared."""
-        specs, taken = self.build.parameter_specs, inspect.signature(self.build).parameters
+        """Parameters as they are shown: those of the constructor and those that ask for guarantees."""
+        specs, taken = self.build.parameter_specs, dict(inspect.signature(self.build).parameters)
+        if self.build.searches and taken.pop("privacy", None) is None:
+            problem = f"{self.build.__name__}: can be asked for guarantees, and its constructor has no 'privacy'"
+            raise TypeError(problem)
         if set(specs) != set(taken):
             only = sorted(set(specs) ^ set(taken))
             problem = f"{self.build.__name__}: parameters that only the constructor or only the declaration has: {only}"
@@ -740,7 +643,15 @@ class MechanismInfo:
         if any(parameter.default is inspect.Parameter.empty for parameter in taken.values()):
             problem = f"{self.build.__name__}: every parameter of the constructor must have a default"
             raise TypeError(problem)
-        return tuple(declared_parameter(self.build, name) for name in specs)
+        own = [declared_parameter(self.build, name) for name in specs]
+        asked = [replace(one, only_with=self.build.asked_only_with) for one in self.asked_parameters]
+        place = next((i + 1 for i, one in enumerate(own) if one.name == "k"), 0)  # levels together
+        return (*own[:place], *asked, *own[place:])
+
+    @property
+    def asked_parameters(self) -> tuple[Parameter, ...]:
+        """Parameters by which it is asked for guarantees besides k."""
+        return shorthand_parameters(self.build.searches)
 
     @property
     def needs(self) -> Needs:

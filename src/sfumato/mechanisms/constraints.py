@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from sfumato.counting.counts import Counts, DenseCounts, Levels, Numbers
 from sfumato.counting.same_values import value_numbers
 from sfumato.errors import PrivacyNotAchievableError
-from sfumato.guarantees import LDiversity
-from sfumato.mechanisms.promises import SensitiveGuarantee, follows_from_two_persons
+from sfumato.guarantees import AboutValues, LDiversity
+from sfumato.mechanisms.requested import follows_from_two_persons
 from sfumato.table.coding import Table
 from sfumato.table.persons import person_codes
 
@@ -59,7 +59,7 @@ class Promised:
 
     Parameters
     ----------
-    guarantee : SensitiveGuarantee
+    guarantee : AboutValues
     overall : ndarray or None
         How often each value occurs in the whole table, all of whose rows are released; ``None`` where groups are not
         compared with it.
@@ -70,7 +70,7 @@ class Promised:
     [True, False]
     """
 
-    guarantee: SensitiveGuarantee
+    guarantee: AboutValues
     overall: Numbers | None = None
 
     def __call__(self, counts: Numbers) -> Flags:
@@ -150,7 +150,7 @@ def asks_for_two_values(constraint: Constraint) -> bool:
     return isinstance(constraint, Promised) and follows_from_two_persons(constraint.guarantee)
 
 
-def _limit_on(table: Table, guarantees: Sequence[SensitiveGuarantee], persons: Ids | None) -> Limit:
+def _limit_on(table: Table, guarantees: Sequence[AboutValues], persons: Ids | None) -> Limit:
     """Limit under which a division of a table keeps promises about one sensitive column.
 
     l-diversity and (α,k)-anonymity count values, however they are spelled. What compares with the whole table is kept
@@ -173,7 +173,7 @@ def _limit_on(table: Table, guarantees: Sequence[SensitiveGuarantee], persons: I
     return Limit(found[0] if len(found) == 1 else AllOf(tuple(found)), codes, persons)
 
 
-def constraint_on_counts(guarantees: Sequence[SensitiveGuarantee]) -> Constraint:
+def constraint_on_counts(guarantees: Sequence[AboutValues]) -> Constraint:
     """Constraint under which counts of values in a part keep promises that do not compare with the whole table."""
     found = [Promised(guarantee) for guarantee in guarantees]
     return found[0] if len(found) == 1 else AllOf(tuple(found))
@@ -243,7 +243,7 @@ class Limit:
         return self.constraint(counts.weights.dense(self.n_values))
 
 
-def limits_of(table: Table, guarantees: Sequence[SensitiveGuarantee]) -> list[Limit]:
+def limits_of(table: Table, guarantees: Sequence[AboutValues]) -> list[Limit]:
     """Limits under which a division into groups of at least two persons keeps promises about one sensitive column.
 
     Where each person has one row there is at most one, of rows; else what is promised counts persons, and what follows

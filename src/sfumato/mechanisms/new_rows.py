@@ -10,6 +10,7 @@ from sklearn import get_config
 from sklearn.exceptions import NotFittedError
 
 from sfumato.errors import InvalidParameterError, SchemaError
+from sfumato.guarantees import AboutValues
 from sfumato.manifest import AnyTable
 from sfumato.schema import WITHHELD, Role, Schema
 from sfumato.table.coding import Table
@@ -55,21 +56,21 @@ def in_form_of(recoding: Generalizing, described: Schema, table: Table) -> Table
     return recoding.generalized(table.keep(names).with_schema(described.keep(names)))
 
 
-def described_frame(frame: Any, quasi_identifiers: Sequence[str], sensitive: str | None, target: Any = None) -> Table:
+def described_frame(frame: Any, quasi_identifiers: Sequence[str], sensitive: str, target: Any = None) -> Table:
     """Read a data frame and give its columns roles.
 
     Parameters
     ----------
     quasi_identifiers : sequence of str
         Without any, all columns that are not sensitive.
-    sensitive : str or None
-        Columns by commas.
+    sensitive : str
+        Columns by commas; empty: none.
     target : sequence or None
         Classes of the rows, which become a further column.
     """
     table = as_plain_table(frame)
     names = table.schema.names()
-    kept_apart = {name.strip() for name in sensitive.split(",")} if sensitive else set()
+    kept_apart = {name.strip() for name in sensitive.split(",")} - {""}
     quasi = set(quasi_identifiers or names) - kept_apart
     roles = {name: Role.QUASI_IDENTIFIER if name in quasi else Role.OTHER for name in names}
     roles |= {name: Role.SENSITIVE for name in names if name in kept_apart}
@@ -150,7 +151,7 @@ class RecodingTransformer:
         ----------
         X : Table or data frame
             A table has roles. Of a data frame the columns with a hierarchy are quasi-identifiers (all columns, if none
-            is given one) and those named as ``sensitive`` are that.
+            is given one) and those that ``privacy`` names as sensitive are that.
         y : sequence or None
             Target of the rows of a data frame. A table has its own, and ``y`` is not looked at.
 
@@ -161,7 +162,8 @@ class RecodingTransformer:
         """
         if not hasattr(X, "coded_part"):
             given = tuple(getattr(self, "hierarchies", None) or ())
-            X = described_frame(X, given, getattr(self, "sensitive", None), y)
+            about = {own.sensitive for own in getattr(self, "privacy", ()) if isinstance(own, AboutValues)}
+            X = described_frame(X, given, ",".join(sorted(about)), y)
         self._find_recoding(X)
         self.schema_ = X.coded_part.schema
         return self

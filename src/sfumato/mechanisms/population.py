@@ -8,8 +8,8 @@ Fewer people are never safer, for k-map nor for δ_max, so that this errs on the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -18,10 +18,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
-from sfumato.guarantees import AboutPopulation, KMap, Presence
+from sfumato.guarantees import AboutPopulation, Guarantee, KMap, Presence
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.axes import axis_of
-from sfumato.mechanisms.base import ParameterSpec
 from sfumato.schema import WITHHELD, Column, Kind, Role
 from sfumato.table.cells import as_text
 from sfumato.table.coding import CodedColumn, Table
@@ -31,21 +30,11 @@ from sfumato.table.weighted import CountedTable
 Places = NDArray[np.int64]
 Counts = NDArray[np.int64]
 
-POPULATION_PARAMETERS: Mapping[str, ParameterSpec] = {
-    "k_map": ParameterSpec("k-map: people of the population table whom every released row fits", at_least=2),
-    "delta_max": ParameterSpec("δ-presence: most that somebody of that table is in the release with", above=0, below=1),
-    "delta_min": ParameterSpec("δ-presence: least that everybody of that table is in it with", at_least=0, below=1),
-}
-"""Parameters of mechanisms that can promise these; they need a table of the population."""
-
 
 class AsksForPopulation(Protocol):
-    """A mechanism with these parameters."""
+    """A mechanism that can be asked for promises about a table of the population."""
 
-    k: int
-    k_map: int | None
-    delta_max: float | None
-    delta_min: float
+    privacy: Sequence[Guarantee]
     population: Population | None
 
 
@@ -170,34 +159,36 @@ def different_people(places: Sequence[Places]) -> tuple[NDArray[np.int64], Count
 
 @dataclass(frozen=True)
 class PopulationPromises:
-    """What is asked about a table of the population; parameters as they were given.
+    """What is asked about a table of the population.
 
     Examples
     --------
-    >>> PopulationPromises(k_map=5).asked, sorted(PopulationPromises(k_map=5).left_unsaid)
-    (('k_map',), ['delta_max', 'delta_min'])
+    >>> PopulationPromises((KMap(k_map=5),)).levels
+    ('k_map',)
     """
 
-    k_map: int | None = None
-    delta_max: float | None = None
-    delta_min: float = 0.0
+    about: tuple[AboutPopulation, ...] = ()
     population: Population | None = None
 
     @classmethod
     def of(cls, asked: AsksForPopulation) -> PopulationPromises:
         """Take them from a mechanism."""
-        return cls(asked.k_map, asked.delta_max, asked.delta_min, asked.population)
+        return cls(tuple(own for own in asked.privacy if isinstance(own, AboutPopulation)), asked.population)
 
     @property
-    def asked(self) -> tuple[str, ...]:
-        """Parameters by which something is asked for."""
-        return tuple(name for name in ("k_map", "delta_max") if getattr(self, name) is not None)
+    def levels(self) -> tuple[str, ...]:
+        """Names of the levels that are asked for."""
+        return tuple(own.level.name for own in self.about)
 
     @property
-    def left_unsaid(self) -> frozenset[str]:
-        """Parameters that a manifest does not name, so that releases made without them stay as they were."""
-        unasked = {"k_map", "delta_max"} - set(self.asked)
-        return frozenset(unasked | ({"delta_min"} if self.delta_max is None else set()))
+    def k_map(self) -> KMap | None:
+        """The k-map that is asked for."""
+        return next((own for own in self.about if isinstance(own, KMap)), None)
+
+    @property
+    def presence(self) -> Presence | None:
+        """The δ-presence that is asked for."""
+        return next((own for own in self.about if isinstance(own, Presence)), None)
 
     def allows_single_rows(self, k: object) -> bool:
         """Whether k = 1, which promises no k-anonymity, was asked for together with k-map."""
@@ -211,20 +202,16 @@ class PopulationPromises:
         InvalidParameterError
             Says which.
         """
-        if not self.asked:
-            if self.delta_min:
-                raise InvalidParameterError("delta_min", "got one", allowed="given together with delta_max")
+        if not self.about:
             if self.population is not None:
                 problem = "got one, and neither k_map nor delta_max says what to promise about it"
                 raise InvalidParameterError("the population table", problem, allowed="given together with one of these")
             return
-        name = self.asked[0]
+        name = self.levels[0]
         if self.population is None:
             problem, hint = "got one, and no table of the population", "give the table of the population as well"
             allowed, remedy = "given together with a table of the population", ("population_table",)
             raise InvalidParameterError(name, problem, allowed=allowed, hint=hint, remedy=remedy)
-        if self.delta_max is None and self.delta_min:
-            raise InvalidParameterError("delta_min", "got one", allowed="given together with delta_max")
         if isinstance(table, CountedTable):
             raise InvalidParameterError(name, "got one, and the rows are not in memory", allowed="left out")
         if person_codes(table) is not None:
@@ -237,23 +224,16 @@ class PopulationPromises:
                 problem = f"has several rows with the same '{column}', and rows are counted as people"
                 allowed = "a table with a row for each person"
                 raise InvalidParameterError("the population table", problem, allowed=allowed)
-        self.guarantees(table)  # checks the ranges
-        if self.delta_max is not None:
-            self._check_sample(table)
+        if self.presence is not None:
+            self._check_sample(table, self.presence)
 
     def guarantees(self, table: Table) -> list[AboutPopulation]:
         """Promises over all quasi-identifiers."""
         columns = table.schema.names(Role.QUASI_IDENTIFIER)
         people = 0 if self.population is None else self.population.n_people
-        promised: list[AboutPopulation] = []
-        if self.k_map is not None:
-            promised.append(KMap(people=people, columns=columns, k_map=int(self.k_map)))
-        if self.delta_max is not None:
-            most, least = float(self.delta_max), float(self.delta_min)
-            promised.append(Presence(people=people, columns=columns, delta_max=most, delta_min=least))
-        return promised
+        return [replace(own, people=people, columns=columns) for own in self.about]
 
-    def _check_sample(self, table: Table) -> None:
+    def _check_sample(self, table: Table, presence: Presence) -> None:
         """Refuse δ-presence of people who are not in the population: it is about who of the population is released."""
         if self.population is None:
             raise AssertionError
@@ -266,7 +246,7 @@ class PopulationPromises:
         sample, people = (np.bincount(part, minlength=n_alike) for part in np.split(alike, [table.n_rows]))
         n_without = int(np.maximum(sample - people, 0).sum())
         if n_without:
-            problem = f"got {self.delta_max:g}, and {n_without:,} rows of the table are not in the population table"
+            problem = f"got {presence.delta_max:g}, and {n_without:,} rows of the table are not in the population table"
             allowed = "left out where the table is no sample of the population table"
             hint = "give a population table that holds everybody who is in the table, or ask for k_map"
             raise InvalidParameterError("delta_max", problem, allowed=allowed, hint=hint)

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 
 from sfumato.errors import PrivacyNotAchievableError, SchemaError
 from sfumato.guarantees import Guarantee
+from sfumato.guarantees.request import k_of
 from sfumato.learning.c45.tree import MISSING
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level
@@ -25,7 +26,7 @@ from sfumato.measures.loss import (
     normalized_certainty_penalty_of_sets,
 )
 from sfumato.mechanisms.axes import Axis, align, axes_of, unknown_on
-from sfumato.mechanisms.base import Mechanism, Release
+from sfumato.mechanisms.base import Mechanism, Release, settings_of
 from sfumato.mechanisms.new_rows import RecodingTransformer
 from sfumato.progress import Progress
 from sfumato.schema import WITHHELD, Column, Kind, Role
@@ -293,7 +294,13 @@ class Recoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[mi
 
     takes_cells: ClassVar[bool] = True
     k: int
+    privacy: Sequence[Guarantee] = ()
     recoding_: Recoding
+
+    @property
+    def size(self) -> int:
+        """Rows of a group, at least: the k that is asked for."""
+        return int(k_of(self.k, self.privacy))
 
     @abstractmethod
     def recode(self, table: Table, *, progress: Progress | None = None) -> Recoding:
@@ -313,7 +320,7 @@ class Recoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[mi
 
     def parameters(self) -> dict[str, Any]:
         """Parameters for the manifest."""
-        given = self.get_params(deep=False)
+        given = settings_of(self)
         return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
 
     def release(self, table: AnyTable, *, progress: Progress | None = None) -> Release:
@@ -361,7 +368,7 @@ class Recoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[mi
             problem = "is a sparse 0/1 table, whose features have no ranges or sets to be coarsened into"
             raise SchemaError(problem, hint="use a mechanism that selects features", remedy=("mechanism",))
         self._check_k()
-        check_group_size(self.k, table.n_rows)
+        check_group_size(self.size, table.n_rows)
         table.schema.check_quasi_identifiers("to coarsen")
         return table
 

@@ -16,8 +16,10 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from sfumato.errors import InvalidParameterError
-from sfumato.mechanisms.base import Mechanism, MechanismInfo, Parameter
+from sfumato.guarantees.request import privacy_of
+from sfumato.mechanisms.base import Mechanism, MechanismInfo
 from sfumato.mechanisms.presets import PRESETS, find_preset, is_preset, with_preset
+from sfumato.parameters import Parameter
 
 ENTRY_POINTS = "sfumato.mechanisms"
 """Group of the entry points by which other packages add mechanisms."""
@@ -179,6 +181,11 @@ def build_mechanism(name: str, parameters: Mapping[str, Any]) -> Mechanism:
                 f"a parameter of {name}", f"got '{key}'", allowed=allowed, hint=hint, remedy=("mechanism",)
             )
         converted[key] = _convert(known[key], value)
+    asked = {one.name for one in info.asked_parameters}
+    if asked & converted.keys():
+        wanted = {key: value for key, value in converted.items() if key in asked}
+        converted = {key: value for key, value in converted.items() if key not in asked}
+        converted["privacy"] = privacy_of(wanted, info.build.searches)
     return info.build(**converted)
 
 

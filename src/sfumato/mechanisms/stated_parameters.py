@@ -15,8 +15,9 @@ from typing import Any
 import sfumato
 from sfumato.guarantees import GUARANTEES
 from sfumato.guarantees.forms import COLUMNS, NOTHING, TRUTH, USUAL_DIGITS, Form, record, word
-from sfumato.mechanisms.base import SEEDS, Parameter
+from sfumato.mechanisms.base import SEEDS
 from sfumato.mechanisms.registry import mechanism_info, own_mechanism_names
+from sfumato.parameters import Parameter
 
 PARAMETERS_FILE = "parameters.json"
 _LARGEST_WHOLE, _LARGEST = 10**6, 10.0**6

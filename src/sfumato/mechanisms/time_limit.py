@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 
-from sfumato.mechanisms.base import ParameterSpec
+from sfumato.parameters import ParameterSpec
 
 Clock = Callable[[], float]
 

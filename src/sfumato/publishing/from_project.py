@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from sfumato.errors import InvalidParameterError
-from sfumato.guarantees.population import ASKED_OF_POPULATION
 from sfumato.manifest import AnyTable, Manifest
-from sfumato.mechanisms.base import Mechanism, Release, name_of
+from sfumato.mechanisms.base import Mechanism, Release, name_of, settings_of
 from sfumato.mechanisms.baselines.features import public_columns, public_options
 from sfumato.mechanisms.registry import build_mechanism, is_differentially_private, mechanism_info
 from sfumato.progress import Progress
@@ -140,13 +139,8 @@ def release_key(
 
 def _settings_of(project: Project, mechanism: Any) -> bytes:
     """Write down what a release depends on apart from the data; the same for settings that mean the same."""
-    given = mechanism.get_params(deep=False) if hasattr(mechanism, "get_params") else mechanism_of_project(project)[1]
-    parameters = {
-        name: value
-        for name, value in given.items()
-        # the first changes no byte; numbers of releases that ask for nothing about a population stay as they were
-        if name != "n_workers" and (value or name not in ASKED_OF_POPULATION)
-    }
+    given = settings_of(mechanism) if hasattr(mechanism, "get_params") else mechanism_of_project(project)[1]
+    parameters = {name: value for name, value in given.items() if name != "n_workers"}  # which changes no byte
     hierarchies = parameters.get("hierarchies")
     if isinstance(hierarchies, Mapping):
         parameters["hierarchies"] = {name: _content_of(one) for name, one in hierarchies.items()}

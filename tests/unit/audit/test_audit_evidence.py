@@ -14,6 +14,7 @@ from sfumato.mechanisms.buckets.slicing import Slicer
 from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
 from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.registry import build_mechanism
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.coding import Table
 
@@ -132,7 +133,7 @@ def recoded(n_rare=3, **parameters):
     given = {"job": Hierarchy.from_rows([(job, group, "*") for job, group in groups.items()])}
     columns = [Column("job"), Column("ill", Role.SENSITIVE), Column("y", Role.TARGET)]
     settings = {"k": 30, "max_suppressed_fraction": 0.05, "l": 2.0, "t": 0.5, "hierarchies": given} | parameters
-    return GlobalRecoder(**settings).release(Table.from_arrow(rows, Schema.of(columns)))
+    return build_mechanism("global-recoding", {**settings}).release(Table.from_arrow(rows, Schema.of(columns)))
 
 
 def test_rows_left_out_are_within_the_limit_and_stated_as_they_are():

@@ -15,6 +15,7 @@ from sfumato.audit.verify import audit_release
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, KAnonymity
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.publish import make_release
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
@@ -130,7 +131,7 @@ PROMISES = {
 @pytest.mark.parametrize("kind", PROMISES)
 def test_a_stricter_promise_than_holds_is_refused(kind, table):
     """The level in the manifest is made one that the release does not have; parameters, statement and digest fit."""
-    release = make_release(table, Mondrian(k=4, **PROMISES[kind]))
+    release = make_release(table, build_mechanism("mondrian", {"k": 4, **PROMISES[kind]}))
     (name,) = PROMISES[kind]
     guarantee = next(g for g in release.manifest.promised() if g.kind == kind)
     level = measured_level(guarantee, release.table)
@@ -153,7 +154,9 @@ def test_a_stricter_promise_than_holds_is_refused(kind, table):
 
 def test_moved_sensitive_values_are_found(table):
     """The rows of one class get one value: every level is another, and no promise holds."""
-    release = make_release(table, Mondrian(k=4, beta=0.7, delta=0.6, alpha=0.6))
+    release = make_release(
+        table, Mondrian(k=4, privacy=[BetaLikeness(0.7), DeltaDisclosure(0.6), AlphaKAnonymity(0.6)])
+    )
     cells = {name: release.table[name].cells().to_pylist() for name in ("a", "s")}
     cells["s"] = ["flu" if cell == cells["a"][0] else value for cell, value in zip(cells["a"], cells["s"], strict=True)]
     tampered = Table.from_arrow(pa.table(cells), release.table.schema)
@@ -186,7 +189,7 @@ def test_levels_that_promise_nothing_or_cannot_be_are_refused(level):
     ):
         with pytest.raises(InvalidParameterError, match=f"^{name} must be"):
             make()
-    with pytest.raises(InvalidParameterError, match="alpha must be above 0 and below 1"):
+    with pytest.raises(InvalidParameterError, match="alpha must be a number above 0 and below 1"):
         AlphaKAnonymity(1, 2, "s", QI)
     with pytest.raises(InvalidParameterError, match="k must be"):
         AlphaKAnonymity(0.5, 1, "s", QI)

@@ -40,7 +40,7 @@ def sample(people):
 
 @pytest.fixture(scope="module")
 def made(people, sample):
-    return release(sample, Mondrian(k=1, k_map=4, delta_max=0.5), population=people)
+    return release(sample, Mondrian(k=1, privacy=[KMap(k_map=4), Presence(delta_max=0.5)]), population=people)
 
 
 def _audit(made, people=None, original=None, **changes):
@@ -121,16 +121,16 @@ def test_presence_needs_classes_that_nobody_fits_two_of_and_a_sample(people, sam
 
 @pytest.mark.parametrize("mechanism", [Mondrian, GlobalRecoder, GainRecoder])
 def test_k_anonymity_stays_promised_unless_k_is_one(mechanism, people, sample):
-    both = release(sample, mechanism(k=3, k_map=20), population=people)
+    both = release(sample, mechanism(k=3, privacy=[KMap(k_map=20)]), population=people)
     assert [g.kind for g in both.manifest.promised()] == ["k-anonymity", "k-map"]
     assert both.manifest.guarantees[0]["audited"] >= 3
     assert both.manifest.guarantees[1]["audited"] >= 20
-    one = release(sample, mechanism(k=1, k_map=20), population=people)
+    one = release(sample, mechanism(k=1, privacy=[KMap(k_map=20)]), population=people)
     assert [g.kind for g in one.manifest.promised()] == ["k-map"]
     with pytest.raises(InvalidParameterError, match="at least 2"):
         release(sample, mechanism(k=1))
     with pytest.raises(InvalidParameterError, match="at least 2"):
-        release(sample, mechanism(k=1, delta_max=0.5), population=people)
+        release(sample, mechanism(k=1, privacy=[Presence(delta_max=0.5)]), population=people)
 
 
 def test_a_population_table_changes_no_default(people, sample):
@@ -150,25 +150,26 @@ def test_others_refuse_and_name_those_that_can(name, people, sample):
 def test_what_cannot_be_promised_is_refused(people, sample):
     register = Population.of(people)
     cases = [
-        (Mondrian(k_map=4), None, "table of the population"),
-        (Mondrian(k_map=1), register, "at least 2"),
-        (Mondrian(k_map=4, strict=False), register, "strict"),
-        (Mondrian(delta_max=0.5, delta_min=0.1), register, "delta_min"),
-        (Mondrian(k_map=4, delta_min=0.1), register, "delta_max"),
-        (GlobalRecoder(delta_max=0.5, delta_min=0.1), register, "max_suppressed_fraction"),
-        (GlobalRecoder(delta_max=0.1, delta_min=0.5, max_suppressed_fraction=0.0), register, "delta_min"),
-        (GainRecoder(k_map=4, slicing=True), register, "slicing"),
+        (Mondrian(privacy=[KMap(k_map=4)]), None, "table of the population"),
+        (Mondrian(strict=False, privacy=[KMap(k_map=4)]), register, "strict"),
+        (Mondrian(privacy=[Presence(delta_max=0.5, delta_min=0.1)]), register, "delta_min"),
+        (GlobalRecoder(privacy=[Presence(delta_max=0.5, delta_min=0.1)]), register, "max_suppressed_fraction"),
+        (GainRecoder(slicing=True, privacy=[KMap(k_map=4)]), register, "slicing"),
     ]
     for mechanism, given, said in cases:
         asked = mechanism if given is None else mechanism.with_population(given)
         with pytest.raises(InvalidParameterError, match=said):
             make_release(sample, asked)
+    settings = [({"k_map": 1}, "at least 2"), ({"k_map": 4, "delta_min": 0.1}, "delta_max")]
+    for given, said in [*settings, ({"delta_max": 0.1, "delta_min": 0.5}, "delta_min")]:
+        with pytest.raises(InvalidParameterError, match=said):
+            build_mechanism("global-recoding", given)
     with pytest.raises(PrivacyNotAchievableError, match="1,000 people"):
-        release(sample, Mondrian(k=1, k_map=1000), population=people)
+        release(sample, Mondrian(k=1, privacy=[KMap(k_map=1000)]), population=people)
     with pytest.raises(ColumnNotFoundError, match="population table"):
-        release(sample, Mondrian(k_map=4), population=people.keep(["age"]))
+        release(sample, Mondrian(privacy=[KMap(k_map=4)]), population=people.keep(["age"]))
     with pytest.raises(InvalidParameterError, match="not in the population table"):
-        release(sample, Mondrian(delta_max=0.5), population=people.take(np.arange(1, 900)))
+        release(sample, Mondrian(privacy=[Presence(delta_max=0.5)]), population=people.take(np.arange(1, 900)))
 
 
 def test_persons_with_several_rows_are_refused(people, sample):
@@ -176,7 +177,7 @@ def test_persons_with_several_rows_are_refused(people, sample):
     name = next(c.name for c in visits.schema if c.name not in NAMES)
     twice = visits.with_schema({name: Role.PERSON}).take(np.repeat(np.arange(0, 900, 9), 2))
     with pytest.raises(InvalidParameterError, match="several rows"):
-        release(twice.keep([*NAMES, name]), Mondrian(k_map=4), population=people)
+        release(twice.keep([*NAMES, name]), Mondrian(privacy=[KMap(k_map=4)]), population=people)
 
 
 def test_the_constructor_refuses_what_promises_nothing():
@@ -191,7 +192,7 @@ def test_the_constructor_refuses_what_promises_nothing():
 
 def test_rows_of_the_population_are_counted_exactly_where_values_are_known(people, sample):
     """δ_min above 0: everybody must fit a row, values that the sample lacks included, which ``*`` means too."""
-    asked = GlobalRecoder(k=2, delta_max=0.5, delta_min=0.05, max_suppressed_fraction=0.0)
+    asked = GlobalRecoder(k=2, max_suppressed_fraction=0.0, privacy=[Presence(delta_max=0.5, delta_min=0.05)])
     made = release(sample, asked, population=people)
     promise = made.manifest.promised()[-1]
     assert (promise.delta_min, promise.delta_max) == (0.05, 0.5)
@@ -225,7 +226,7 @@ def test_a_register_with_a_person_twice_is_refused_by_mechanism_and_audit():
     names = [f"P{i % 10}" for i in range(40)]
     roles = [Column("who", Role.IDENTIFIER), Column("age", Role.QUASI_IDENTIFIER, kind=Kind.NUMERIC)]
     visits = Table.from_arrow(pa.table({"who": names, "age": [20 + i % 5 for i in range(40)]}), Schema.of(roles))
-    mechanism = Mondrian(k=1, k_map=2).with_population(Population.of(visits))
+    mechanism = Mondrian(k=1, privacy=[KMap(k_map=2)]).with_population(Population.of(visits))
 
     with pytest.raises(InvalidParameterError, match="several rows with the same 'who'"):
         mechanism.release(visits.take(np.arange(10)))

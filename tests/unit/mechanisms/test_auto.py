@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import sfumato
 from sfumato.cli.main import run
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.guarantees import LDiversity
 from sfumato.mechanisms.auto import Automatic
 from sfumato.project.file import DEFAULT_MECHANISM
 from sfumato.schema import Column, Role, Schema
@@ -111,9 +112,9 @@ class TestWhatMakesTheRelease:
     def test_l_is_asked_for_where_a_column_is_sensitive(self):
         table = people(hiv=(SENSITIVE, ["uv"[i % 2] for i in range(60)]))
 
-        assert Automatic().for_table(people()).l is None
-        assert Automatic().for_table(table).l == 2
-        assert Automatic(l=1).for_table(table).l is None
+        assert Automatic().for_table(people()).privacy == ()
+        assert Automatic().for_table(table).privacy == [LDiversity(2)]
+        assert Automatic(l=1).for_table(table).privacy == ()
 
     @pytest.mark.parametrize(
         ("parameters", "word"), [({"k": 1}, "k"), ({"l": 0.5}, "l"), ({"attacker_knows": "some"}, "attacker_knows")]
@@ -144,7 +145,7 @@ class TestSeveralSensitiveColumns:
 
     def test_the_audit_refuses_a_release_that_covers_one_of_them_only(self):
         """The promise about the other column is checked by itself."""
-        only_one = sfumato.release(self.table(), sfumato.Mondrian(k=2, l=2, sensitive="hiv"))
+        only_one = sfumato.release(self.table(), sfumato.Mondrian(k=2, privacy=[LDiversity(2, sensitive="hiv")]))
         smallest, fewest = levels_by_hand(only_one.table)
         manifest = only_one.manifest.to_dict()
         manifest["guarantees"] = [*manifest["guarantees"], {**manifest["guarantees"][1], "sensitive": "drug"}]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sfumato import Mondrian, release
 from sfumato.audit.verify import audit_release
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
-from sfumato.guarantees import LDiversity
+from sfumato.guarantees import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, LDiversity, TCloseness
 from sfumato.mechanisms.auto import Automatic
 from sfumato.mechanisms.both_roles import GroupedValues, group_values
 from sfumato.mechanisms.constraints import Promised
@@ -111,7 +111,7 @@ def test_both_attackers_by_brute_force(rows, k, promise, kind):
         assume(any(c is not None for *_, c in rows))  # a column without any number is no numeric one
     table = _table(rows, kind)
     try:
-        made = Mondrian(k=k, **promise).release(table).table
+        made = build_mechanism("mondrian", {"k": k, **promise}).release(table).table
     except PrivacyNotAchievableError:
         return
     cells = {name: _values(made, name) for name in ("age", "job", "ill")}
@@ -146,7 +146,10 @@ def _admissions(n_rows=600):
     return table.with_schema(table.schema.with_roles({"discharge_diagnosis": ["quasi-identifier", "sensitive"]}))
 
 
-@pytest.mark.parametrize("mechanism", [Mondrian(k=5, l=2), Mondrian(k=5, l=3, split="score"), Automatic()])
+@pytest.mark.parametrize(
+    "mechanism",
+    [Mondrian(k=5, privacy=[LDiversity(2)]), Mondrian(k=5, split="score", privacy=[LDiversity(3)]), Automatic()],
+)
 def test_the_audit_confirms_what_is_promised(mechanism):
     table = _admissions()
     made = release(table, mechanism)
@@ -164,7 +167,7 @@ def test_the_audit_confirms_what_is_promised(mechanism):
 
 def test_new_rows_get_the_cells_of_rows_like_them():
     table = _admissions(400)
-    recoding = Mondrian(k=5, l=2).recode(table)
+    recoding = Mondrian(k=5, privacy=[LDiversity(2)]).recode(table)
     assert recoding.generalized(table).to_arrow().equals(recoding.recoded(table).to_arrow())
 
 
@@ -186,13 +189,13 @@ def test_other_recoders_promise_k_over_it(mechanism):
 @pytest.mark.parametrize(
     ("mechanism", "named"),
     [
-        (Mondrian(k=5, t=0.3), "t must be left out"),
-        (Mondrian(k=5, beta=1.0), "beta must be left out"),
-        (Mondrian(k=5, delta=1.0), "delta must be left out"),
-        (Mondrian(k=5, l=2, strict=False), "strict must be true"),
-        (GlobalRecoder(k=5, l=2), "l must be left out"),
-        (GlobalRecoder(k=5, t=0.2), "t must be left out"),
-        (LocalRecoder(k=5, alpha=0.5), "alpha must be left out"),
+        (Mondrian(k=5, privacy=[TCloseness(0.3)]), "t must be left out"),
+        (Mondrian(k=5, privacy=[BetaLikeness(1.0)]), "beta must be left out"),
+        (Mondrian(k=5, privacy=[DeltaDisclosure(1.0)]), "delta must be left out"),
+        (Mondrian(k=5, strict=False, privacy=[LDiversity(2)]), "strict must be true"),
+        (GlobalRecoder(k=5, privacy=[LDiversity(2)]), "l must be left out"),
+        (GlobalRecoder(k=5, privacy=[TCloseness(0.2)]), "t must be left out"),
+        (LocalRecoder(k=5, privacy=[AlphaKAnonymity(0.5)]), "alpha must be left out"),
     ],
 )
 def test_what_cannot_be_promised_is_refused_in_one_sentence(mechanism, named):
@@ -218,7 +221,7 @@ def test_another_sensitive_column_is_diverse_in_every_class_of_all(rows, promise
     table = _table(rows)
     table = table.with_schema(table.schema.with_roles({"job": "sensitive"}))
     try:
-        made = Mondrian(k=2, **promise).release(table)
+        made = build_mechanism("mondrian", {"k": 2, **promise}).release(table)
     except PrivacyNotAchievableError:
         return
     wanted = {own.sensitive: own.columns for own in made.manifest.promised() if own.kind != "k-anonymity"}
@@ -244,8 +247,8 @@ def test_a_second_column_of_both_roles_is_refused():
     table = _admissions(200)
     table = table.with_schema(table.schema.with_roles({"insurance": BOTH}))
     with pytest.raises(SchemaError, match="values of one can be protected"):
-        release(table, Mondrian(k=5, l=2))
-    made = release(table, Mondrian(k=5, l=2, sensitive="discharge_diagnosis"))
+        release(table, Mondrian(k=5, privacy=[LDiversity(2)]))
+    made = release(table, Mondrian(k=5, privacy=[LDiversity(2, sensitive="discharge_diagnosis")]))
     assert audit_release(made.table, made.manifest.to_dict(), original=table).passed
 
 
@@ -260,7 +263,7 @@ def test_auto_protects_a_plain_sensitive_column_beside_it():
 def test_the_only_quasi_identifier_is_refused():
     table = _table([("flu",), ("flu",), ("cold",), ("cold",)], others=())
     with pytest.raises(SchemaError, match="is the only quasi-identifier"):
-        Mondrian(k=2, l=2).release(table)
+        Mondrian(k=2, privacy=[LDiversity(2)]).release(table)
 
 
 def test_both_lists_of_the_command_line_give_the_combined_role():

@@ -8,6 +8,7 @@ from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import LDiversity, TCloseness
 from sfumato.mechanisms.constraints import Promised, limits_of
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.publish import make_release
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
@@ -59,7 +60,9 @@ def test_a_close_release_is_audited(distance, split):
     """The audit measures t on the released rows by code of its own."""
     rng = np.random.default_rng(1)
     table = table_of([f"i{value}" for value in rng.integers(0, 4, 80)])
-    release = make_release(table, Mondrian(k=3, t=0.3, l=2, distance=distance, split=split))
+    release = make_release(
+        table, build_mechanism("mondrian", {"k": 3, "t": 0.3, "l": 2, "distance": distance, "split": split})
+    )
     parameters = release.manifest.mechanism["parameters"]
 
     assert [guarantee.kind for guarantee in release.manifest.promised()] == [
@@ -74,7 +77,7 @@ def test_a_close_release_is_audited(distance, split):
 def test_spellings_are_kept_close_in_a_release():
     """A partition that is close by values alone would be refused by the audit."""
     illness = ["flu", "Flu", "cold", "FLU"] * 10
-    release = make_release(table_of(illness), Mondrian(k=2, t=0.45))
+    release = make_release(table_of(illness), Mondrian(k=2, privacy=[TCloseness(0.45)]))
 
     assert 1 < len(set(release.table["age"].cells().to_pylist())) <= 20
 
@@ -94,7 +97,7 @@ def test_spellings_are_kept_close_in_a_release():
 def test_what_makes_no_sense_is_refused_by_name(options, name):
     """Before anything is computed."""
     with pytest.raises(InvalidParameterError) as raised:
-        Mondrian(k=2, **options).release(table_of(["flu", "cold"] * 4))
+        build_mechanism("mondrian", {"k": 2, **options}).release(table_of(["flu", "cold"] * 4))
 
     assert raised.value.name == name
 
@@ -102,11 +105,11 @@ def test_what_makes_no_sense_is_refused_by_name(options, name):
 def test_closeness_needs_a_sensitive_column():
     """Named or by its role."""
     with pytest.raises(SchemaError, match="t-closeness is about sensitive columns, and the table has none"):
-        Mondrian(k=2, t=0.2).release(table_of(["flu", "cold"] * 4, Role.OTHER))
+        Mondrian(k=2, privacy=[TCloseness(0.2)]).release(table_of(["flu", "cold"] * 4, Role.OTHER))
 
 
 def test_other_promises_say_nothing_of_closeness():
     """So that their manifests stay as they were."""
-    release = Mondrian(k=2, l=2).release(table_of(["flu", "cold"] * 4))
+    release = Mondrian(k=2, privacy=[LDiversity(2)]).release(table_of(["flu", "cold"] * 4))
 
     assert not {"t", "distance"} & set(release.manifest.mechanism["parameters"])

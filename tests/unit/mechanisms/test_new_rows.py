@@ -23,6 +23,7 @@ from sfumato.errors import (
     SchemaError,
 )
 from sfumato.evaluation.treatment import learned_from, recoded_cells, treated
+from sfumato.guarantees import LDiversity
 from sfumato.mechanisms.axes import axis_of, unknown_on
 from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
@@ -155,7 +156,7 @@ def test_a_fitted_recoder_can_be_pickled(name):
 def test_a_recoder_with_a_sensitive_quasi_identifier_can_be_pickled():
     table = table_of([(20 + i % 7, "abcd"[i % 4], "low") for i in range(60)])
     table = table.with_schema({"job": Role.SENSITIVE_QUASI_IDENTIFIER})
-    fitted = Mondrian(k=3, l=2).fit(table)
+    fitted = Mondrian(k=3, privacy=[LDiversity(2)]).fit(table)
 
     assert pickle.loads(pickle.dumps(fitted)).transform(table).to_arrow().equals(fitted.transform(table).to_arrow())
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.cli.speaking.summary import show_release
+from sfumato.guarantees import LDiversity
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import registered_mechanisms
 from sfumato.publishing.publish import make_release
@@ -68,7 +69,7 @@ def test_a_sensitive_column_under_a_guarantee_is_not_among_them():
     cells = table.to_arrow().set_column(2, "ill", pa.array(["xyz"[row % 3] for row in range(N_ROWS)]))
     table = with_confirmed(Table.from_arrow(cells, table.schema), ["ref"])
 
-    said = uncovered(not_promised(make_release(table, Mondrian(k=5, l=2, sensitive="ill"))))
+    said = uncovered(not_promised(make_release(table, Mondrian(k=5, privacy=[LDiversity(2, sensitive="ill")]))))
 
     assert len(said) == 1
     assert "'ref'" in said[0]

@@ -23,7 +23,7 @@ from sfumato.audit.reading.block_counting import counted_rows
 from sfumato.audit.reading.columns import Columns, group_rows, joint_counts
 from sfumato.audit.verify import audit_release
 from sfumato.errors import InputError, ManifestError, SchemaError
-from sfumato.guarantees import Containment
+from sfumato.guarantees import Containment, LDiversity
 from sfumato.guarantees.buckets import BucketSize
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
@@ -84,7 +84,7 @@ def files(request, tmp_path):
     pyarrow.parquet.write_table(original_cells(), source)
     table = read_table(source)
     table = table.with_schema(table.schema.with_roles(ROLES))
-    recoder = GlobalRecoder(k=4, l=2, max_suppressed_fraction=0.3, regroup=False)
+    recoder = GlobalRecoder(k=4, max_suppressed_fraction=0.3, regroup=False, privacy=[LDiversity(2)])
     published = publish(make_release(table, recoder), output, original=table)
     assert published.release.manifest.suppressed_rows
     return source, output, published.manifest_path

@@ -21,7 +21,7 @@ from sfumato.audit.out_of_core import BlockReader
 from sfumato.audit.reading.block_counting import least_different_values
 from sfumato.errors import InputError, SchemaError
 from sfumato.manifest import manifest_digest
-from sfumato.mechanisms.lattice.gain import GainRecoder
+from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.out_of_core import proposal as cells
 from sfumato.publishing.out_of_core.release import propose, publish_large
 from sfumato.publishing.publish import make_release, publish
@@ -66,7 +66,9 @@ def described(table):
 
 def made_out_of_core(source, output, **parameters):
     large = described(open_large(source, memory=MEMORY.n_bytes))
-    return publish_large(propose(large, GainRecoder(**SLICING | parameters), MEMORY), output, MEMORY)
+    return publish_large(
+        propose(large, build_mechanism("gain-recoding", {**SLICING | parameters}), MEMORY), output, MEMORY
+    )
 
 
 def read_rows(path):
@@ -101,7 +103,7 @@ def test_the_same_bytes_manifest_and_risk_as_in_memory(n_rows, seed, most_flags,
         (folder / "memory").mkdir()
         (folder / "large").mkdir()
         table = described(read_table(source))
-        in_memory = make_release(table, GainRecoder(**SLICING))
+        in_memory = make_release(table, build_mechanism("gain-recoding", {**SLICING}))
         expected = publish(in_memory, folder / "memory" / f"out.{form}", original=table)
         found = made_out_of_core(source, folder / "large" / f"out.{form}")
 
@@ -187,4 +189,4 @@ def test_a_sensitive_column_with_too_many_values_is_refused(tmp_path):
         large = described(open_large(source, memory=24_000))
     assert large.is_open("illness")
     with pytest.raises(SchemaError, match="too many distinct values"):
-        propose(large, GainRecoder(**SLICING), MEMORY)
+        propose(large, build_mechanism("gain-recoding", {**SLICING}), MEMORY)

@@ -23,6 +23,7 @@ from manifest_texts import text_of
 from sfumato.cli.main import run
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.manifest import manifest_digest
+from sfumato.mechanisms.registry import build_mechanism
 from sfumato.mechanisms.tree import mechanism as sampled_tree
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 from sfumato.publishing.out_of_core import sampled as fitted
@@ -120,7 +121,7 @@ def test_the_same_bytes_and_the_same_manifest_as_in_memory(n_rows, seed, paramet
         write_file(random_cells(n_rows, seed), folder / source_name)
         (folder / "memory").mkdir()
         (folder / "large").mkdir()
-        source, tree = folder / source_name, ErrorRiskTree(**parameters)
+        source, tree = folder / source_name, build_mechanism("error-risk-tree", {**parameters})
         expected = outcome(made_in_memory, source, tree, folder / "memory" / output_name)
         found = outcome(made_out_of_core, source, tree, folder / "large" / output_name)
 
@@ -184,7 +185,7 @@ def test_a_tree_of_a_sample_keeps_its_promise_on_all_rows(n_rows, seed, paramete
     with TemporaryDirectory() as name, small_blocks(), sampling(n_sampled), few_wait:
         source, output = Path(name) / "in.csv", Path(name) / "out.csv"
         write_file(random_cells(n_rows, seed), source)
-        found = outcome(made_out_of_core, source, ErrorRiskTree(**parameters), output)
+        found = outcome(made_out_of_core, source, build_mechanism("error-risk-tree", {**parameters}), output)
 
         assert not isinstance(found, str)
         check_promise(source, output, parameters["k"])

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from sfumato.mechanisms.base import MechanismInfo, Parameter
+    from sfumato.mechanisms.base import MechanismInfo
     from sfumato.mechanisms.presets import Preset
+    from sfumato.parameters import Parameter
 
 _WIDTH = 118
 _WHOLE_WORDS: Any = {"break_on_hyphens": False, "break_long_words": False}

@@ -19,8 +19,9 @@ from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.manifest_schema import PLAN_OR_NOTHING
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.measures.separation import hamming_separation
-from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, ParameterSpec, Release
+from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, Release
 from sfumato.mechanisms.baselines.features import as_plan
+from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.table.binarize import BinarizePlan, binarize
 from sfumato.table.binary import BinaryTable

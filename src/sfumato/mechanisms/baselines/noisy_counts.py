@@ -20,7 +20,7 @@ from sfumato.guarantees import DifferentialPrivacy
 from sfumato.manifest import AnyTable, synthetic_manifest
 from sfumato.manifest_schema import PLAN_OR_NOTHING
 from sfumato.measures.separation import hamming_separation, pairs_separated_by_each
-from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, ParameterSpec, Release, combinations
+from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, Release, combinations
 from sfumato.mechanisms.baselines.features import public_descriptions, public_features
 from sfumato.mechanisms.baselines.noise import (
     Counts,
@@ -31,6 +31,7 @@ from sfumato.mechanisms.baselines.noise import (
     noisy_top,
     opendp,
 )
+from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binarize import BinarizePlan

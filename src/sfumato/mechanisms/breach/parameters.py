@@ -11,12 +11,13 @@ import numpy as np
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees.estimated import BREACH_ATTACKERS
 from sfumato.guarantees.forms import list_of, number, record, word
-from sfumato.mechanisms.base import SEEDS, ParameterSpec
+from sfumato.mechanisms.base import SEEDS
 from sfumato.mechanisms.breach.factors import FURTHER_FACTORS
 from sfumato.mechanisms.breach.search import AcceptanceRule
 from sfumato.mechanisms.breach.subset_evaluation import RankedList, SubsetJudge
 from sfumato.mechanisms.breach.tradeoff import EvaluationWeights, evaluation_scores
 from sfumato.mechanisms.containment.base import check_choices
+from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 
 LISTS: Mapping[str, tuple[RankedList, ...]] = {

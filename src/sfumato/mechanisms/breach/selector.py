@@ -19,7 +19,7 @@ from sfumato.learning.c45.tree import refuse_repeated_names
 from sfumato.learning.fold_scores import FoldTest
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level
-from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, Needs, ParameterSpec, Release
+from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, Needs, Release
 from sfumato.mechanisms.breach.drafting import breach_promise, checked_table, kept_columns
 from sfumato.mechanisms.breach.evidence import (
     CONFIDENCE,
@@ -73,6 +73,7 @@ from sfumato.mechanisms.breach.then_recode import (
     recoder_of,
 )
 from sfumato.mechanisms.containment.base import ChosenColumns
+from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import Table

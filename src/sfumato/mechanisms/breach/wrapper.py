@@ -17,7 +17,7 @@ from sfumato.learning.c45.tree import refuse_repeated_names
 from sfumato.learning.fold_scores import SubsetScores
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level
-from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, ParameterSpec, Release
+from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, Release
 from sfumato.mechanisms.breach.best_first import (
     N_STALE,
     BestFirst,
@@ -39,6 +39,7 @@ from sfumato.mechanisms.breach.subset_evaluation import (
     checked_learner,
 )
 from sfumato.mechanisms.containment.base import ChosenColumns, check_choices
+from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 
 FOLDS_OF_ESTIMATES = 10

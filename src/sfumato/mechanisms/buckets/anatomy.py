@@ -22,7 +22,7 @@ from sfumato.guarantees.buckets import BucketDiversity
 from sfumato.guarantees.forms import NOTHING
 from sfumato.manifest import AnyTable
 from sfumato.measures.anonymity import anonymity_level
-from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, ParameterSpec, Release, combinations
+from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, Release, combinations
 from sfumato.mechanisms.buckets.buckets import (
     BUCKETED,
     LINKS_ROWS,
@@ -33,6 +33,7 @@ from sfumato.mechanisms.buckets.buckets import (
     free_name,
     sensitive_codes,
 )
+from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table

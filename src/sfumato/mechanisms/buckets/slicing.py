@@ -22,7 +22,7 @@ from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.axes import axes_of
-from sfumato.mechanisms.base import SEEDS, Compared, Mechanism, MechanismInfo, ParameterSpec, Release
+from sfumato.mechanisms.base import SEEDS, Compared, Mechanism, MechanismInfo, Release
 from sfumato.mechanisms.buckets.buckets import (
     LINKS_ROWS,
     Ids,
@@ -35,6 +35,7 @@ from sfumato.mechanisms.buckets.buckets import (
 from sfumato.mechanisms.constraints import Flags, Limit
 from sfumato.mechanisms.mondrian.division import mondrian_partition
 from sfumato.mechanisms.recoder import check_group_size
+from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.schema import WITHHELD, Kind, Role
 from sfumato.table.coding import Table

@@ -36,7 +36,8 @@ from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level, sample_unique_fraction
 from sfumato.measures.containment import containment_level
 from sfumato.measures.separation import distinguished_pairs, hamming_separation, pairs_separated_by_each
-from sfumato.mechanisms.base import Mechanism, Needs, ParameterSpec, Release, declared_parameter
+from sfumato.mechanisms.base import Mechanism, Needs, Release, declared_parameter
+from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.schema import WITHHELD
 from sfumato.table.binarize import Binarization, BinarizePlan, binarize

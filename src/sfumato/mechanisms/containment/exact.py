@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 from sfumato.counting.bitsets import distinct_rows
 from sfumato.errors import InvalidParameterError
 from sfumato.measures.separation import n_distinguished_pairs
-from sfumato.mechanisms.base import SEEDS, Compared, MechanismInfo, ParameterSpec
+from sfumato.mechanisms.base import SEEDS, Compared, MechanismInfo
 from sfumato.mechanisms.containment.base import (
     BINARIZE,
     ContainmentSelector,
@@ -33,6 +33,7 @@ from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
 from sfumato.mechanisms.containment.improvement import improved_columns, shared_by_rows
 from sfumato.mechanisms.containment.support import Counts
 from sfumato.mechanisms.time_limit import TIME_BUDGET, TimeBudget
+from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.table.binarize import Binarization, BinarizePlan
 from sfumato.table.coding import Table

@@ -13,7 +13,7 @@ from sfumato.guarantees import REVEALING
 from sfumato.guarantees.forms import word
 from sfumato.measures.information import mutual_information_bits
 from sfumato.measures.separation import pairs_of_different_classes, pairs_separated_by_each, separated_pairs
-from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, combinations
+from sfumato.mechanisms.base import Compared, MechanismInfo, combinations
 from sfumato.mechanisms.containment.base import (
     BINARIZE,
     DECLARED_BY_COLUMN,
@@ -24,6 +24,7 @@ from sfumato.mechanisms.containment.base import (
     check_choices,
     revealing_codes,
 )
+from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.table.binarize import BinarizePlan
 from sfumato.table.binary import Feature

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.counting.bitsets import distinct_rows
 from sfumato.errors import InvalidParameterError
 from sfumato.measures.separation import distinguished_pairs, pairs_of_different_classes
-from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec
+from sfumato.mechanisms.base import Compared, MechanismInfo
 from sfumato.mechanisms.containment.base import (
     BINARIZE,
     ContainmentSelector,
@@ -25,6 +25,7 @@ from sfumato.mechanisms.containment.base import (
 )
 from sfumato.mechanisms.containment.itemsets import FoundItemsets, heaviest_itemsets, largest_itemsets
 from sfumato.mechanisms.time_limit import TIME_BUDGET
+from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.table.binarize import BinarizePlan
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.measures.separation import pairs_of_different_classes
-from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec
+from sfumato.mechanisms.base import Compared, MechanismInfo
 from sfumato.mechanisms.containment.base import (
     BINARIZE,
     ContainmentSelector,
@@ -29,6 +29,7 @@ from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
 from sfumato.mechanisms.containment.improvement import good_start
 from sfumato.mechanisms.containment.support import Counts, bits_of
 from sfumato.mechanisms.time_limit import TIME_BUDGET, TimeBudget
+from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.table.binarize import BinarizePlan
 

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,11 +36,10 @@ from numpy.typing import NDArray
 from sfumato.counting.counts import Counts, Levels, Pairs
 from sfumato.counting.same_values import ValueNumbers, value_numbers
 from sfumato.errors import InvalidParameterError
-from sfumato.guarantees import Guarantee, KAnonymity, LDiversity
+from sfumato.guarantees import AboutValues, Guarantee, KAnonymity, LDiversity
 from sfumato.mechanisms.lattice.lattice import ClassTable, Ints, bincount, sums_by_key
-from sfumato.mechanisms.promises import (
-    Asked,
-    SensitiveGuarantee,
+from sfumato.mechanisms.requested import (
+    Requested,
     check_needs_no_pairs,
     follows_from_two_persons,
     promised_by_persons,
@@ -145,7 +145,7 @@ class PrivacyGoal:
     """
 
     k: int
-    about: tuple[SensitiveGuarantee, ...] = ()
+    about: tuple[AboutValues, ...] = ()
     person: str | None = None
     counts_pairs: bool = True
 
@@ -160,7 +160,7 @@ class PrivacyGoal:
         return self.sensitive if self.person is None else (*self.sensitive, self.person)
 
     @classmethod
-    def of(cls, table: Table, k: int, asked: Asked) -> PrivacyGoal:
+    def of(cls, table: Table, requested: Requested) -> PrivacyGoal:
         """Check what is asked against a table.
 
         Raises
@@ -170,12 +170,11 @@ class PrivacyGoal:
         InvalidParameterError
             If a column named as sensitive is a quasi-identifier or identifier, or something is out of range.
         """
-        asked.check()
         person = table.schema.person if _counts_persons(table) else None
         counts_pairs = not isinstance(table, CountedTable)
         if person is not None and not counts_pairs:
-            check_needs_no_pairs(asked)
-        about = [guarantee for of_column in asked.by_column(table) for guarantee in of_column]
+            check_needs_no_pairs(requested)
+        about = [guarantee for of_column in requested.by_column(table) for guarantee in of_column]
         for guarantee in about:
             name = guarantee.sensitive
             if table.schema[name].role is Role.SENSITIVE_QUASI_IDENTIFIER:
@@ -188,7 +187,7 @@ class PrivacyGoal:
             if isinstance(guarantee, LDiversity) and guarantee.l > n_distinct:
                 problem = f"got {guarantee.l:g}, and '{name}' has {n_distinct} distinct values"
                 raise InvalidParameterError("l", problem, allowed="at most the number of sensitive values")
-        return cls(k, tuple(about), person, counts_pairs)
+        return cls(requested.k, tuple(about), person, counts_pairs)
 
     def guarantees(self, columns: Sequence[str]) -> list[Guarantee]:
         """Promises over some columns."""
@@ -196,7 +195,8 @@ class PrivacyGoal:
         promised: list[Guarantee] = [KAnonymity(self.k, over)] if self.k > 1 else []  # 1 is asked for with k-map only
         if self.person is not None:
             promised.append(KAnonymity(self.k, over, unit=self.person))
-        about = [replace(guarantee, columns=over) for guarantee in self.about]
+        place: dict[str, Any] = {"columns": over}
+        about = [replace(guarantee, **place) for guarantee in self.about]
         by_persons = self.person is not None and self.counts_pairs
         return [*promised, *(promised_by_persons(about, self.person or "") if by_persons else about)]
 
@@ -231,7 +231,7 @@ class PrivacyGoal:
         table: Table,
         name: str,
         of_code: NDArray[np.int32],
-        about: Sequence[SensitiveGuarantee],
+        about: Sequence[AboutValues],
         judged: list[JudgedColumn],
     ) -> list[Condition]:
         """Conditions on a column with its values numbered in some way; the columns that they count are added."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from sfumato.counting.cells import cell_table
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, LikenessVariant
+from sfumato.guarantees import Guarantee
 from sfumato.measures.anonymity import anonymity_level
-from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, combinations
+from sfumato.mechanisms.base import Compared, MechanismInfo, combinations
 from sfumato.mechanisms.lattice.conditions import PrivacyGoal, sensitive_numbers
 from sfumato.mechanisms.lattice.levels import LevelRecoding
 from sfumato.mechanisms.lattice.losses import CLASS_LOSSES, LOSSES, information_gains, weights_by_gain
 from sfumato.mechanisms.lattice.recoder import GOAL_PARAMETERS, SEARCH_PARAMETERS, GlobalRecoder
-from sfumato.mechanisms.population import POPULATION_PARAMETERS, PopulationPromises
+from sfumato.mechanisms.population import PopulationPromises
+from sfumato.parameters import ParameterSpec
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import Table
 from sfumato.table.weighted import CountedTable
@@ -82,7 +83,6 @@ class GainRecoder(GlobalRecoder):
             "with slicing: gain in bits from which a column is published unchanged", at_least=0, allowed="0 or more"
         ),
         "gain_correction": ParameterSpec("correction of gains for many values; none: as in the paper"),
-        **POPULATION_PARAMETERS,
     }
 
     def __init__(
@@ -91,46 +91,22 @@ class GainRecoder(GlobalRecoder):
         max_suppressed_fraction: float = 0.015,
         hierarchies: Mapping[str, Any] | None = None,
         loss: str = "loss",
-        l: float | None = None,  # noqa: E741  # the field's own name
-        variant: DiversityVariant = "distinct",
-        c: float | None = None,
-        t: float | None = None,
-        distance: ClosenessDistance = "equal",
-        sensitive: str | None = None,
         regroup: bool = True,
         max_seconds: float = 60.0,
         gain_target: str | None = None,
         slicing: bool = False,
         threshold: float = 0.02,
         gain_correction: Literal["independence", "none"] = "independence",
-        beta: float | None = None,
-        likeness: LikenessVariant = "basic",
-        delta: float | None = None,
-        alpha: float | None = None,
-        k_map: int | None = None,
-        delta_max: float | None = None,
-        delta_min: float = 0.0,
+        privacy: Sequence[Guarantee] = (),
     ) -> None:
         super().__init__(
             k=k,
             max_suppressed_fraction=max_suppressed_fraction,
-            l=l,
-            variant=variant,
-            c=c,
-            t=t,
-            distance=distance,
-            sensitive=sensitive,
             loss=loss,
             hierarchies=hierarchies,
             regroup=regroup,
             max_seconds=max_seconds,
-            beta=beta,
-            likeness=likeness,
-            delta=delta,
-            alpha=alpha,
-            k_map=k_map,
-            delta_max=delta_max,
-            delta_min=delta_min,
+            privacy=privacy,
         )
         self.gain_target = gain_target
         self.slicing = slicing
@@ -173,7 +149,7 @@ class GainRecoder(GlobalRecoder):
             problem, hint = "got true, and some persons have several rows", "keep one row of each person"
             remedy = ("one_row_per_person",)
             raise InvalidParameterError("slicing", problem, allowed="false", hint=hint, remedy=remedy)
-        asked = PopulationPromises.of(self).asked
+        asked = PopulationPromises.of(self).levels
         if self.slicing and asked:
             problem = f"got true with {asked[0]}, which is about all quasi-identifiers"
             raise InvalidParameterError("slicing", problem, allowed="false")

@@ -11,18 +11,17 @@ from numpy.typing import NDArray
 
 from sfumato.counting.cells import cell_table
 from sfumato.errors import InvalidParameterError
-from sfumato.guarantees import ClosenessDistance, DiversityVariant, LikenessVariant
+from sfumato.guarantees import Guarantee, SearchedBy
 from sfumato.manifest import AnyTable
 from sfumato.measures.information import mutual_information_bits
 from sfumato.measures.loss import suppressed_fraction
-from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, combinations
+from sfumato.mechanisms.base import Compared, MechanismInfo, combinations
 from sfumato.mechanisms.hierarchies.hierarchy import ROOT, Covered
 from sfumato.mechanisms.lattice.base_levels import BaseLevels
 from sfumato.mechanisms.lattice.lattice import LatticeProblem
 from sfumato.mechanisms.lattice.levels import LevelRecoding
 from sfumato.mechanisms.lattice.losses import CLASS_LOSSES
 from sfumato.mechanisms.lattice.recoder import (
-    CLASS_PARAMETERS,
     SEARCH_PARAMETERS,
     WEIGHTS,
     HierarchyRecoder,
@@ -30,6 +29,7 @@ from sfumato.mechanisms.lattice.recoder import (
 )
 from sfumato.mechanisms.lattice.rounds import LOCAL_LOSSES, LocalResult, recode_in_rounds
 from sfumato.mechanisms.time_limit import TimeLimit
+from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.schema import Role
 from sfumato.table.coding import Table
@@ -113,16 +113,10 @@ class LocalRecoder(HierarchyRecoder):
     loss : {"certainty_penalty", "target_information"}, default="certainty_penalty"
         What a round minimizes on the rows that it releases: the mean share of values left open, or the bits about the
         target that rows lose when they are joined.
-    l, variant, c
-        l-diversity of every sensitive column: ``distinct``, ``entropy`` or ``recursive`` with ``c``; ``None``: none.
-    t, distance
-        t-closeness of every sensitive column, ``equal`` or ``ordered`` distance; ``None``: none. Classes are compared
-        with the original table, whose distribution is that of the release, because every row is released.
-    sensitive : str or None
-        Columns that l, t, beta, delta and alpha are about, by commas; ``None`` takes those with the role sensitive.
-    beta, likeness, delta, alpha
-        β-likeness (``basic`` or ``enhanced``), δ-disclosure privacy and (α,k)-anonymity of every sensitive column, see
-        :mod:`sfumato.guarantees.value_shares`; ``None``: none.
+    privacy : sequence of Guarantee
+        What else every class must keep: l-diversity, t-closeness, β-likeness, δ-disclosure privacy and (α,k)-anonymity
+        of sensitive columns (all with the role sensitive, unless the guarantee names them, by commas). Classes are
+        compared with the original table, whose distribution is that of the release, because every row is released.
     weights : {"equal", "gain"} or mapping, default="equal"
         Weight of each column in the certainty penalty: equal, by its information gain for the target (so that useful
         columns are coarsened last), or given by name.
@@ -158,7 +152,6 @@ class LocalRecoder(HierarchyRecoder):
     counts_persons: ClassVar[bool] = True
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("rows of a class", at_least=2),
-        **CLASS_PARAMETERS,
         "loss": ParameterSpec("what a round minimizes on the rows that it releases", LOCAL_LOSSES),
         "weights": ParameterSpec(
             "weights of columns in the certainty penalty: equal, gain, or by name", stated=WEIGHTS
@@ -169,42 +162,25 @@ class LocalRecoder(HierarchyRecoder):
             "values to check; then the best found so far is taken", at_least=1, at_most=10**12
         ),
     }
+    searches: ClassVar[tuple[SearchedBy, ...]] = (SearchedBy.VALUES,)
 
     def __init__(
         self,
         k: int = 5,
         hierarchies: Mapping[str, Any] | None = None,
         loss: str = "certainty_penalty",
-        l: float | None = None,  # noqa: E741  # the field's own name
-        variant: DiversityVariant = "distinct",
-        c: float | None = None,
-        t: float | None = None,
-        distance: ClosenessDistance = "equal",
-        sensitive: str | None = None,
         weights: Literal["equal", "gain"] | Mapping[str, float] = "equal",
         min_released_fraction: float = 0.01,
         max_values_checked: int = 4_000_000_000,
-        beta: float | None = None,
-        likeness: LikenessVariant = "basic",
-        delta: float | None = None,
-        alpha: float | None = None,
+        privacy: Sequence[Guarantee] = (),
     ) -> None:
         self.k = k
         self.hierarchies = hierarchies
         self.loss = loss
-        self.l = l
-        self.variant = variant
-        self.c = c
-        self.t = t
-        self.distance = distance
-        self.sensitive = sensitive
         self.weights = weights
         self.min_released_fraction = min_released_fraction
         self.max_values_checked = max_values_checked
-        self.beta = beta
-        self.likeness = likeness
-        self.delta = delta
-        self.alpha = alpha
+        self.privacy = privacy
 
     def check_search(self) -> None:
         """Refuse limits that are none, and weights for a loss without parts by column."""

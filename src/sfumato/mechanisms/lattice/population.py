@@ -51,7 +51,7 @@ class LatticePeople:
         cls, table: Table, names: Sequence[str], fitted: Sequence[Covered], promised: PopulationPromises
     ) -> LatticePeople | None:
         """Put the people of a population beside the values of a table; ``None`` where nothing is promised of them."""
-        if not promised.asked or promised.population is None:
+        if not promised.about or promised.population is None:
             return None
         codes = []
         for own, column in zip(fitted, promised.population.beside(table, names), strict=True):
@@ -61,8 +61,10 @@ class LatticePeople:
             codes.append(np.where(found < 0, len(own.labels[0]), own.level_codes[0][found]))
         stars = tuple(own.labels[-1] == (ROOT,) for own in fitted)
         different, counts = different_people(codes)
-        k_map, delta_max = int(promised.k_map or 1), float(promised.delta_max or math.inf)
-        return cls(different, counts, stars, k_map, delta_max, float(promised.delta_min))
+        k_map = 1 if promised.k_map is None else promised.k_map.k_map
+        if promised.presence is None:
+            return cls(different, counts, stars, k_map)
+        return cls(different, counts, stars, k_map, promised.presence.delta_max, promised.presence.delta_min)
 
     def of_nodes(self, problem: LatticeProblem) -> PeopleOfNodes:
         """Count them in the nodes of a problem."""

@@ -17,13 +17,13 @@ from sklearn.base import BaseEstimator
 
 from sfumato.counting.cells import CellTable, cell_table
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
-from sfumato.guarantees import ClosenessDistance, DiversityVariant, Guarantee, LikenessVariant
-from sfumato.guarantees.anonymity import ROWS_AND_PERSONS, KAnonymity
+from sfumato.guarantees import Guarantee, KAnonymity, SearchedBy
+from sfumato.guarantees.anonymity import ROWS_AND_PERSONS
 from sfumato.guarantees.forms import COLUMNS, NOTHING, list_of, named, number, word
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.loss import suppressed_fraction
 from sfumato.mechanisms.axes import axes_of
-from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, Needs, ParameterSpec, Release, combinations
+from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, Needs, Release, combinations, settings_of
 from sfumato.mechanisms.hierarchies.automatic import hierarchy_for
 from sfumato.mechanisms.hierarchies.files import read_hierarchy
 from sfumato.mechanisms.hierarchies.hierarchy import Covered, Hierarchy, covered
@@ -41,10 +41,11 @@ from sfumato.mechanisms.lattice.losses import LOSSES, SHARES_OF_CELLS, TARGET_LO
 from sfumato.mechanisms.lattice.population import LatticePeople
 from sfumato.mechanisms.lattice.search import LatticeResult, look_at_levels, search_lattice
 from sfumato.mechanisms.new_rows import RecodingTransformer
-from sfumato.mechanisms.population import POPULATION_PARAMETERS, PopulationPromises
-from sfumato.mechanisms.promises import SHARE_PARAMETERS, Asked
+from sfumato.mechanisms.population import PopulationPromises
 from sfumato.mechanisms.recoder import check_group_size
+from sfumato.mechanisms.requested import Requested
 from sfumato.mechanisms.time_limit import TimeLimit
+from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.schema import WITHHELD, Role, Schema
 from sfumato.table.coding import Table
@@ -192,24 +193,13 @@ LEAST_SECONDS = 0.5
 HIERARCHIES = {"oneOf": [NOTHING, list_of(COLUMNS)]}
 WEIGHTS = {"oneOf": [word("equal", "gain"), {**named(number(0, 10_000)), "names": "columns"}]}
 """How a manifest states hierarchies (which columns have one of the user's) and weights of columns."""
-CLASS_PARAMETERS: Mapping[str, ParameterSpec] = {
-    "l": ParameterSpec("l-diversity of the sensitive columns in every class"),
-    "variant": ParameterSpec("kind of l-diversity"),
-    "c": ParameterSpec("c of recursive (c, l)-diversity"),
-    "t": ParameterSpec("t-closeness of the sensitive columns in every class"),
-    "distance": ParameterSpec("distance of t-closeness"),
-    "sensitive": ParameterSpec("columns that these are about, by commas (default: those with the role sensitive)"),
-    **SHARE_PARAMETERS,
-}
-"""What classes can be asked to be besides large."""
 GOAL_PARAMETERS: Mapping[str, ParameterSpec] = {
     "k": ParameterSpec("rows of a class", at_least=2),
     "max_suppressed_fraction": ParameterSpec(
         "largest share of rows that may be left out, from 0 to 1", at_least=0, at_most=1, allowed="from 0 to 1"
     ),
-    **CLASS_PARAMETERS,
 }
-"""What recoders that leave rows out can be asked to guarantee."""
+"""What recoders that leave rows out keep to."""
 SEARCH_PARAMETERS: Mapping[str, ParameterSpec] = {
     "hierarchies": ParameterSpec("files by column (default: the project's, else built)", stated=HIERARCHIES),
     "regroup": ParameterSpec("recode suppressed rows once more among themselves"),
@@ -226,19 +216,7 @@ class HierarchyRecoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: 
     needs: ClassVar[Needs] = Needs.COUNTS
     takes_cells: ClassVar[bool] = True
     k: int
-    l: float | None  # noqa: E741  # the field's own name
-    variant: DiversityVariant
-    c: float | None
-    t: float | None
-    distance: ClosenessDistance
-    sensitive: str | None
-    beta: float | None
-    likeness: LikenessVariant
-    delta: float | None
-    alpha: float | None
-    k_map: int | None = None
-    delta_max: float | None = None
-    delta_min: float = 0.0
+    privacy: Sequence[Guarantee]
     loss: str
     guide: Literal["label", "score"] = "label"
     weights: Literal["equal", "gain"] | Mapping[str, float]
@@ -251,7 +229,7 @@ class HierarchyRecoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: 
 
     def goal(self, table: Table) -> PrivacyGoal:
         """Conditions on every class of rows."""
-        return PrivacyGoal.of(table, int(self.k), Asked.of(self))
+        return PrivacyGoal.of(table, Requested.of(self))
 
     def check_k(self) -> None:
         """Refuse a size of classes that promises nothing, unless k-map is asked for instead."""
@@ -363,7 +341,7 @@ class HierarchyRecoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: 
     def counted_columns(self, schema: Schema) -> tuple[str, ...]:
         """Columns whose combinations decide the levels: what :meth:`release_cells` needs counted together."""
         beside = [schema.target] if schema.target and self.loss in TARGET_LOSSES else []
-        beside += Asked.of(self).columns(schema)
+        beside += Requested.of(self).columns(schema)
         return tuple(dict.fromkeys([*schema.names(Role.QUASI_IDENTIFIER), *beside]))
 
     def counted_beside(self, schema: Schema) -> tuple[str, ...]:
@@ -404,11 +382,9 @@ class HierarchyRecoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: 
 
     def parameters(self) -> dict[str, Any]:
         """Parameters for the manifest; of hierarchies only which columns were given one."""
-        given = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
+        given = {name: _plain(value) for name, value in settings_of(self).items()}
         if self.guide == "label":
             given.pop("guide", None)  # so that releases without scores stay equal
-        for name in Asked.of(self).left_unsaid | PopulationPromises.of(self).left_unsaid:
-            given.pop(name, None)  # a recoder that takes no population has no such parameter
         return given | {"hierarchies": sorted(self.hierarchies) if self.hierarchies else None}
 
     def _given_hierarchies(self, schema: Schema) -> list[str] | None:
@@ -435,8 +411,8 @@ class HierarchyRecoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: 
             problem = "is a sparse 0/1 table, whose features have no hierarchies"
             raise SchemaError(problem, hint="use a mechanism that selects features", remedy=("mechanism",))
         self.check_k()
-        check_group_size(self.k, table.n_rows)
-        self.check_parameters("variant", "distance", "loss", *SHARE_PARAMETERS)
+        check_group_size(Requested.of(self).k, table.n_rows)
+        self.check_parameters("loss")
         self.check_search()
         PopulationPromises.of(self).check(table)
         if self.hierarchies is not None and not isinstance(self.hierarchies, Mapping):
@@ -473,7 +449,7 @@ class HierarchyRecoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: 
             counts=cells.counts,
             level_maps=tuple(c.level_maps_from(low) for c, low in from_base),
             shares=tuple(c.shares[low:] for c, low in from_base),
-            k=int(self.k),
+            k=goal.k,
             conditions=conditions,
             loss=self.loss,
             weights=self.column_weights(table, names),
@@ -512,18 +488,11 @@ class GlobalRecoder(HierarchyRecoder):
     max_suppressed_fraction : float, default=0.015
         Largest share of the rows that may be suppressed, from 0 to 1; one row at least is released. Where persons have
         several rows, it is the largest share of the persons who may lose a row as well.
-    l, variant, c
-        l-diversity of every sensitive column: ``distinct``, ``entropy`` or ``recursive`` with ``c``; ``None``: none.
-    t, distance
-        t-closeness of every sensitive column, ``equal`` or ``ordered`` distance; ``None``: none.
-    sensitive : str or None
-        Columns that l, t, beta, delta and alpha are about, by commas; ``None`` takes those with the role sensitive.
-    beta, likeness, delta, alpha
-        β-likeness (``basic`` or ``enhanced``), δ-disclosure privacy and (α,k)-anonymity of every sensitive column, see
-        :mod:`sfumato.guarantees.value_shares`; ``None``: none.
-    k_map, delta_max, delta_min
-        k-map and δ-presence about a population table (:meth:`with_population`), see
-        :mod:`sfumato.guarantees.population`; ``None``: none. With k_map, k may be 1: then no k-anonymity is promised.
+    privacy : sequence of Guarantee
+        What else every class must keep: l-diversity, t-closeness, β-likeness, δ-disclosure privacy and (α,k)-anonymity
+        of sensitive columns (all with the role sensitive, unless the guarantee names them, by commas); k-map and
+        δ-presence about a population table (:meth:`with_population`). With k-map, k may be 1: then no k-anonymity is
+        promised.
     loss : str, default="loss"
         What is minimized, see :data:`sfumato.mechanisms.lattice.losses.LOSSES`.
     guide : {"label", "score"}, default="label"
@@ -576,8 +545,8 @@ class GlobalRecoder(HierarchyRecoder):
         "guide": ParameterSpec("losses of the target by its labels, or by predicted scores"),
         "weights": ParameterSpec("weights of columns in the loss: equal, gain, or by name", stated=WEIGHTS),
         **SEARCH_PARAMETERS,
-        **POPULATION_PARAMETERS,
     }
+    searches: ClassVar[tuple[SearchedBy, ...]] = (SearchedBy.VALUES, SearchedBy.PEOPLE)
 
     def __init__(
         self,
@@ -585,49 +554,25 @@ class GlobalRecoder(HierarchyRecoder):
         max_suppressed_fraction: float = 0.015,
         hierarchies: Mapping[str, Any] | None = None,
         loss: str = "loss",
-        l: float | None = None,  # noqa: E741  # the field's own name
-        variant: DiversityVariant = "distinct",
-        c: float | None = None,
-        t: float | None = None,
-        distance: ClosenessDistance = "equal",
-        sensitive: str | None = None,
         weights: Literal["equal", "gain"] | Mapping[str, float] = "equal",
         regroup: bool = True,
         max_seconds: float = 60.0,
         guide: Literal["label", "score"] = "label",
-        beta: float | None = None,
-        likeness: LikenessVariant = "basic",
-        delta: float | None = None,
-        alpha: float | None = None,
-        k_map: int | None = None,
-        delta_max: float | None = None,
-        delta_min: float = 0.0,
+        privacy: Sequence[Guarantee] = (),
     ) -> None:
         self.k = k
         self.guide = guide
         self.max_suppressed_fraction = max_suppressed_fraction
-        self.l = l
-        self.variant = variant
-        self.c = c
-        self.t = t
-        self.distance = distance
-        self.sensitive = sensitive
         self.loss = loss
         self.weights = weights
         self.hierarchies = hierarchies
         self.regroup = regroup
         self.max_seconds = max_seconds
-        self.beta = beta
-        self.likeness = likeness
-        self.delta = delta
-        self.alpha = alpha
-        self.k_map = k_map
-        self.delta_max = delta_max
-        self.delta_min = delta_min
+        self.privacy = privacy
 
     def check_search(self) -> None:
         """Refuse limits of rows or seconds that are none, and scores for a loss that is not about the target."""
-        self.check_parameters("regroup", *POPULATION_PARAMETERS)
+        self.check_parameters("regroup")
         if self.guide != "label":  # gain-recoding, which is the paper's, has no such parameter
             self.check_parameters("guide")
             if self.loss not in TARGET_LOSSES:
@@ -640,7 +585,8 @@ class GlobalRecoder(HierarchyRecoder):
         check_suppression_limit(float(self.max_suppressed_fraction))
         if not self.max_seconds > 0:
             raise InvalidParameterError("max_seconds", f"got {self.max_seconds!r}", allowed="above 0")
-        if self.delta_min and self.max_suppressed_fraction:
+        presence = PopulationPromises.of(self).presence
+        if presence is not None and presence.delta_min and self.max_suppressed_fraction:
             problem = f"got {self.max_suppressed_fraction:g} with delta_min: people whose rows are left out fit no row"
             raise InvalidParameterError("max_suppressed_fraction", problem, allowed="0 where delta_min is above 0")
 
@@ -673,7 +619,7 @@ class GlobalRecoder(HierarchyRecoder):
         # Rows that are recoded once more get cells that overlap with others': whose they are could not be audited, and
         # who fits two classes is in the release with a probability that δ-presence does not define. With k-map a value
         # that two labels list is refused by the audit: such lists could say that a value means everybody.
-        overlaps_harm = has_persons or self.delta_max is not None or self.k_map is not None
+        overlaps_harm = has_persons or bool(PopulationPromises.of(self).about)
         compares = any(own.guarantee.compares_with_table for own in problem.conditions)
         regroups = self.regroup and not overlaps_harm and not compares
         share = SEARCH_SHARE if regroups else 1.0

@@ -27,9 +27,10 @@ from sfumato.guarantees import Guarantee, KAnonymity
 from sfumato.learning.c45.tree import MISSING
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.axes import Axis
-from sfumato.mechanisms.base import Cells, Compared, MechanismInfo, ParameterSpec, Release
+from sfumato.mechanisms.base import Cells, Compared, MechanismInfo, Release
 from sfumato.mechanisms.drop_in.typical import in_values
 from sfumato.mechanisms.recoder import Cover, Recoder, Recoding
+from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.schema import WITHHELD, Role
 from sfumato.table.coding import Table

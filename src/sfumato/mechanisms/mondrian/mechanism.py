@@ -10,30 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import (
-    ClosenessDistance,
-    DiversityVariant,
-    Guarantee,
-    KAnonymity,
-    LikenessVariant,
-)
+from sfumato.guarantees import AboutValues, Guarantee, KAnonymity, SearchedBy
 from sfumato.mechanisms.axes import Axis
-from sfumato.mechanisms.base import Compared, MechanismInfo, ParameterSpec, combinations
+from sfumato.mechanisms.base import Compared, MechanismInfo, combinations
 from sfumato.mechanisms.both_roles import BothRoles, GroupedValues, GroupsInParts, WithinGroups
 from sfumato.mechanisms.constraints import Limit, constraint_on_counts, limits_of
 from sfumato.mechanisms.mondrian.division import Partition, SplitRule, mondrian_partition
 from sfumato.mechanisms.mondrian.population_cuts import PeopleInParts
-from sfumato.mechanisms.population import POPULATION_PARAMETERS, PopulationPromises
-from sfumato.mechanisms.promises import (
-    SHARE_PARAMETERS,
-    Asked,
-    SensitiveGuarantee,
-    person_crowds,
-    promised_by_persons,
-)
+from sfumato.mechanisms.population import PopulationPromises
 from sfumato.mechanisms.recoder import Cover, Recoder, Recoding
+from sfumato.mechanisms.requested import Requested, person_crowds, promised_by_persons
 from sfumato.mechanisms.score_guide import PENALTY_WEIGHT, ScoreGuide
 from sfumato.mechanisms.tree.targets import Targets
+from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.schema import Role
 from sfumato.table.coding import Table
@@ -61,15 +50,6 @@ class Mondrian(Recoder):
         score of the target most (ours). The score is what models that did not see a row predict for it from the
         quasi-identifiers, see :mod:`sfumato.learning.cross_fitted`: a classifier keeps most with it, because groups
         are not made pure by chance. The true target is released, whatever the split.
-    l : float or None
-        l-diversity of sensitive columns in every group, besides k-anonymity. ``variant`` and ``c`` go with it only.
-    sensitive : str or None
-        Column that l, t, beta, delta and alpha are about; ``None`` takes every column with the role sensitive, each
-        with its own promises.
-    variant : {"distinct", "entropy", "recursive"}, default="distinct"
-        Of l-diversity.
-    c : float or None
-        Of recursive (c, l)-diversity.
     criterion : {"auto", "entropy", "variance"}, default="auto"
         What ``split="gain"`` makes pure and ``split="score"`` predicts: classes or a number, see
         :class:`sfumato.mechanisms.tree.mechanism.ErrorRiskTree`.
@@ -77,29 +57,12 @@ class Mondrian(Recoder):
         With ``split="score"``: how much the certainty penalty counts in the choice of a cut, beside the variance of
         the score, both as shares of what they are at most in the whole table. More gives narrower cells and keeps less
         of the target.
-    t : float or None
-        t-closeness of the sensitive column in every group to the whole table, besides k-anonymity.
-    distance : {"equal", "ordered"}, default="equal"
-        Of t-closeness: all values equally far apart, or by their order.
-    beta : float or None
-        β-likeness: in no group a sensitive value exceeds its share in the whole table by more than beta times that
-        share, see :class:`sfumato.guarantees.value_shares.BetaLikeness`.
-    likeness : {"basic", "enhanced"}, default="basic"
-        Of β-likeness.
-    delta : float or None
-        δ-disclosure privacy: every value of the table is in every group, with its share in the table up to a factor of
-        e to the power of delta, see :class:`sfumato.guarantees.value_shares.DeltaDisclosure`.
-    alpha : float or None
-        (α,k)-anonymity: largest share of a sensitive value in a group, see
-        :class:`sfumato.guarantees.value_shares.AlphaKAnonymity`.
-    k_map : int or None
-        k-map: people of a population table (:meth:`with_population`) whom every released row fits, see
-        :class:`sfumato.guarantees.population.KMap`. With it, k may be 1: then no k-anonymity is promised.
-    delta_max : float or None
-        δ-presence: most that somebody of that table is in the release with, see
-        :class:`sfumato.guarantees.population.Presence`.
-    delta_min : float, default=0
-        Of δ-presence. Not above 0 here: whoever lies between the ranges of groups fits none.
+    privacy : sequence of Guarantee
+        What else every group must keep: l-diversity, t-closeness, β-likeness, δ-disclosure privacy and (α,k)-anonymity
+        of sensitive columns (all with the role sensitive, each with its own promises, unless the guarantee names them);
+        k-map and δ-presence about a table of the population (:meth:`with_population`). With k-map, k may be 1: then no
+        k-anonymity is promised. δ-presence from more than 0 on is refused: whoever lies between the ranges of groups
+        fits none.
 
     References
     ----------
@@ -110,7 +73,8 @@ class Mondrian(Recoder):
     Examples
     --------
     >>> from sfumato.datasets.admissions import admissions
-    >>> release = Mondrian(k=5, l=2).release(admissions(n_rows=200))
+    >>> from sfumato.guarantees import LDiversity
+    >>> release = Mondrian(k=5, privacy=[LDiversity(2)]).release(admissions(n_rows=200))
     >>> [guarantee.kind for guarantee in release.manifest.promised()]
     ['k-anonymity', 'l-diversity']
     """
@@ -123,75 +87,42 @@ class Mondrian(Recoder):
         "k": ParameterSpec("rows of a group", at_least=2),
         "strict": ParameterSpec("keep rows with equal values together; false: relaxed Mondrian"),
         "split": ParameterSpec("cut by least loss, at the median, by information gain, or by predicted scores"),
-        "l": ParameterSpec("l-diversity of the sensitive columns in every group"),
-        "sensitive": ParameterSpec("column of l, t, beta, delta and alpha (default: all with the role sensitive)"),
-        "variant": ParameterSpec("kind of l-diversity"),
-        "c": ParameterSpec("c of recursive (c, l)-diversity"),
         "criterion": ParameterSpec("what split = gain or score keeps predictable: classes or a number"),
         "penalty_weight": ParameterSpec(
             "for split = score: weight of narrow cells relative to the score", at_least=0, only_with={"split": "score"}
         ),
-        "t": ParameterSpec("t-closeness of the sensitive column in every group"),
-        "distance": ParameterSpec("distance of t-closeness"),
-        **SHARE_PARAMETERS,
-        **POPULATION_PARAMETERS,
     }
+    searches: ClassVar[tuple[SearchedBy, ...]] = (SearchedBy.VALUES, SearchedBy.PEOPLE)
 
     def __init__(
         self,
         k: int = 5,
         strict: bool = True,
         split: SplitRule = "penalty",
-        l: float | None = None,  # noqa: E741  # the field's own name
-        sensitive: str | None = None,
-        variant: DiversityVariant = "distinct",
-        c: float | None = None,
         criterion: Literal["auto", "entropy", "variance"] = "auto",
         penalty_weight: float = PENALTY_WEIGHT,
-        t: float | None = None,
-        distance: ClosenessDistance = "equal",
-        beta: float | None = None,
-        likeness: LikenessVariant = "basic",
-        delta: float | None = None,
-        alpha: float | None = None,
-        k_map: int | None = None,
-        delta_max: float | None = None,
-        delta_min: float = 0.0,
+        privacy: Sequence[Guarantee] = (),
     ) -> None:
         self.k = k
         self.strict = strict
         self.split = split
-        self.l = l
-        self.sensitive = sensitive
-        self.variant = variant
-        self.c = c
         self.criterion = criterion
         self.penalty_weight = penalty_weight
-        self.t = t
-        self.distance = distance
-        self.beta = beta
-        self.likeness = likeness
-        self.delta = delta
-        self.alpha = alpha
-        self.k_map = k_map
-        self.delta_max = delta_max
-        self.delta_min = delta_min
+        self.privacy = privacy
 
     def parameters(self) -> dict[str, Any]:
         """Parameters for the manifest; newer ones only where they count, so that releases without them stay equal."""
         given = super().parameters()
-        counts = {"penalty_weight": self.split == "score", "t": self.t is not None, "distance": self.t is not None}
-        counts |= dict.fromkeys(self._asked.left_unsaid | PopulationPromises.of(self).left_unsaid, False)
-        return {name: value for name, value in given.items() if counts.get(name, True)}
+        return {name: value for name, value in given.items() if name != "penalty_weight" or self.split == "score"}
 
     def guarantees(self, table: Table) -> list[Guarantee]:
         """Promise k-anonymity and, where asked for, what holds for sensitive columns in every group."""
-        promised = [own for of_column in self._asked.by_column(table) for own in of_column]
-        names = table.schema.names(Role.QUASI_IDENTIFIER)
-        crowds = person_crowds(table, int(self.k), names)
+        requested, names = Requested.of(self), table.schema.names(Role.QUASI_IDENTIFIER)
+        promised = [own for of_column in requested.by_column(table) for own in of_column]
+        crowds = person_crowds(table, requested.k, names)
         by_persons = promised_by_persons(promised, crowds[0].unit) if crowds else promised
         about_people = PopulationPromises.of(self)
-        in_rows = [] if about_people.allows_single_rows(self.k) else [KAnonymity(int(self.k), names)]
+        in_rows = [] if about_people.allows_single_rows(self.k) else [KAnonymity(requested.k, names)]
         return [*in_rows, *crowds, *about_people.guarantees(table), *by_persons]
 
     def recode(self, table: Table, *, progress: Progress | None = None) -> Recoding:
@@ -200,7 +131,7 @@ class Mondrian(Recoder):
         table = self._checked(table)
         persons = person_codes(table)
         axes = self._axes(table)
-        promised = self._asked.by_column(table)
+        promised = Requested.of(self).by_column(table)
         both = self._both_roles(table, axes, promised)
         self._check_population(table, both)
         if both is None:
@@ -214,20 +145,18 @@ class Mondrian(Recoder):
         others = tuple(axis for axis in axes if axis.name != both.axis.name)
         limits = self._limits_with(both, table, promised)
         partition = self._divided(table, others, limits, persons, progress)
-        groups = both.divided(partition.of_row, int(self.k))
+        groups = both.divided(partition.of_row, self.size)
         own, together = groups.covers(partition.of_row)
         names = tuple(axis.name for axis in others)
         part_of = _GroupsWithin(partition, groups, both, names)
         return Recoding(axes, own, part_of, cover_of=dict.fromkeys(names, together))
 
-    def _limits_with(
-        self, both: BothRoles, table: Table, promised: Sequence[Sequence[SensitiveGuarantee]]
-    ) -> list[Limit]:
+    def _limits_with(self, both: BothRoles, table: Table, promised: Sequence[Sequence[AboutValues]]) -> list[Limit]:
         """Limits of parts whose rows are then divided by a sensitive quasi-identifier."""
         limits: list[Limit] = []
         for own in promised:
             if own[0].sensitive == both.axis.name:
-                limits.append(Limit(GroupedValues(int(self.k), constraint_on_counts(own)), both.places))
+                limits.append(Limit(GroupedValues(self.size, constraint_on_counts(own)), both.places))
                 continue
             for limit in limits_of(table, own):
                 n_codes = max(limit.n_values, 1)
@@ -235,12 +164,12 @@ class Mondrian(Recoder):
                     problem = f"has too many values to be protected together with those of '{both.axis.name}'"
                     hint = "round or group its values first, or ask for k alone"
                     raise SchemaError(problem, column=own[0].sensitive, hint=hint, remedy=("no_l",))
-                within = WithinGroups(int(self.k), both.n_places, n_codes, limit.constraint)
+                within = WithinGroups(self.size, both.n_places, n_codes, limit.constraint)
                 limits.append(Limit(within, both.places * np.int32(n_codes) + limit.codes))
         return limits
 
     def _both_roles(
-        self, table: Table, axes: Sequence[Axis], promised: Sequence[Sequence[SensitiveGuarantee]]
+        self, table: Table, axes: Sequence[Axis], promised: Sequence[Sequence[AboutValues]]
     ) -> BothRoles | None:
         """Find the quasi-identifier about whose values something is promised; ``None`` where there is none.
 
@@ -268,8 +197,9 @@ class Mondrian(Recoder):
         if person_codes(table) is not None:
             problem = f"got one of '{found[0]}', a quasi-identifier, and some persons have several rows"
             hint = "keep one row of each person, or ask for k alone"
-            asked = "alpha" if self.l is None else "l"
-            raise InvalidParameterError(asked, problem, allowed="left out", hint=hint, remedy=("one_row_per_person",))
+            raise InvalidParameterError(
+                promised[0][0].level.name, problem, allowed="left out", hint=hint, remedy=("one_row_per_person",)
+            )
         return BothRoles.of(table, next(axis for axis in axes if axis.name == found[0]))
 
     def _divided(
@@ -290,7 +220,7 @@ class Mondrian(Recoder):
             criterion, statistics, along = guide.criterion, guide.statistics, guide.along
         return mondrian_partition(
             axes,
-            int(self.k),
+            self.size,
             strict=self.strict,
             split=self.split,
             statistics=statistics,
@@ -299,7 +229,7 @@ class Mondrian(Recoder):
             penalty_weight=float(self.penalty_weight),
             limits=limits,
             persons=persons,
-            people=PeopleInParts.of(table, names, about_people) if about_people.asked else None,
+            people=PeopleInParts.of(table, names, about_people) if about_people.about else None,
             progress=progress,
         )
 
@@ -307,31 +237,28 @@ class Mondrian(Recoder):
         """Refuse what cannot be promised about a population, and not without reason."""
         about_people = PopulationPromises.of(self)
         about_people.check(table)
-        if not about_people.asked:
+        if not about_people.about:
             return
-        asked = about_people.asked[0]
+        asked = about_people.levels[0]
         if not self.strict:
             raise InvalidParameterError("strict", f"got false with {asked}", allowed=f"true, or {asked} left out")
         if both is not None:
             problem = f"got one, and '{both.axis.name}' is sensitive and a quasi-identifier"
             raise InvalidParameterError(asked, problem, allowed="left out, or asked for with k alone")
-        if self.delta_min:
-            problem = f"got {self.delta_min:g}, and people between the ranges of groups fit none of them"
+        if about_people.presence is not None and about_people.presence.delta_min:
+            problem = (
+                f"got {about_people.presence.delta_min:g}, and people between the ranges of groups fit none of them"
+            )
             hint = "global-recoding can keep it"
             raise InvalidParameterError("delta_min", problem, allowed="0", hint=hint, remedy=("mechanism",))
 
     def _check_parameters(self) -> None:
-        names = ("split", "variant", "criterion", "strict", "penalty_weight", "distance")
-        self.check_parameters(*names, *SHARE_PARAMETERS, *POPULATION_PARAMETERS)
-        self._asked.check()
+        self.check_parameters("split", "criterion", "strict", "penalty_weight")
+        Requested.of(self)
 
     def _check_k(self) -> None:
         if not PopulationPromises.of(self).allows_single_rows(self.k):
             super()._check_k()
-
-    @property
-    def _asked(self) -> Asked:
-        return Asked.of(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -60,7 +60,9 @@ class PeopleInParts:
             raise AssertionError
         columns = promised.population.beside(table, names)
         rows = [column.of_values[table[name].codes] for name, column in zip(names, columns, strict=True)]
-        return cls(rows, columns, int(promised.k_map or 1), float(promised.delta_max or math.inf))
+        k_map, presence = promised.k_map, promised.presence
+        delta_max = math.inf if presence is None else presence.delta_max
+        return cls(rows, columns, 1 if k_map is None else k_map.k_map, delta_max)
 
     def check_all_rows(self, parts: SortedParts) -> None:
         """Refuse a table whose rows, all in one group, fit too few people.

@@ -11,16 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError
-from sfumato.guarantees import (
-    ROW,
-    ClosenessDistance,
-    DiversityVariant,
-    GlobalAnonymity,
-    Guarantee,
-    KAnonymity,
-    KKAnonymity,
-    LikenessVariant,
-)
+from sfumato.guarantees import ROW, AboutValues, GlobalAnonymity, Guarantee, KAnonymity, KKAnonymity, SearchedBy
 from sfumato.guarantees.forms import COLUMNS, NOTHING, list_of
 from sfumato.learning.c45.criteria import Criterion
 from sfumato.learning.c45.grow import grow
@@ -28,15 +19,8 @@ from sfumato.learning.c45.splits import SplitWays, Tally
 from sfumato.learning.c45.tree import LEAF, MISSING, Ids, Tree, TreeColumn, route
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.axes import Axis, axes_of
-from sfumato.mechanisms.base import Compared, MechanismInfo, Needs, ParameterSpec, Release, combinations
+from sfumato.mechanisms.base import Compared, MechanismInfo, Needs, Release, combinations
 from sfumato.mechanisms.constraints import Limit, check_persons, limits_of
-from sfumato.mechanisms.promises import (
-    SHARE_PARAMETERS,
-    Asked,
-    SensitiveGuarantee,
-    person_crowds,
-    promised_by_persons,
-)
 from sfumato.mechanisms.recoder import (
     Cover,
     Generalized,
@@ -47,6 +31,7 @@ from sfumato.mechanisms.recoder import (
     rows_alike,
     with_cells,
 )
+from sfumato.mechanisms.requested import Requested, person_crowds, promised_by_persons
 from sfumato.mechanisms.score_guide import ScoreGuide
 from sfumato.mechanisms.tree.disclosed import disclosure_evidence
 from sfumato.mechanisms.tree.error_risk import PrunedTree, error_risk, prune_by_error_risk, prune_lowest
@@ -54,6 +39,7 @@ from sfumato.mechanisms.tree.groups import RefinedTree, nodes_allowed_by_persons
 from sfumato.mechanisms.tree.targets import Targets, named_targets
 from sfumato.mechanisms.tree.tiered import tiered_cover, uniform_cover
 from sfumato.mechanisms.tree.tiered_persons import tiered_cover_by_persons
+from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.schema import Role, Schema
 from sfumato.table.coding import CodedColumn, Table
@@ -313,11 +299,6 @@ MOST_SPLIT_OFF = 100
 _LARGEST_KEY = 2**62
 
 
-def _of_uniform_cells(specs: Mapping[str, ParameterSpec]) -> dict[str, ParameterSpec]:
-    """Say of parameters that they need groups whose rows have the same cells."""
-    return {name: replace(spec, only_with={"generalization": "uniform"}) for name, spec in specs.items()}
-
-
 class ErrorRiskTree(Recoder):
     """Group rows by a decision tree for the target, pruned where that lowers risk most per error, and coarsen groups.
 
@@ -364,7 +345,7 @@ class ErrorRiskTree(Recoder):
         How the tree splits a categorical column: one value against the rest, several times if need be, or into all its
         values at once, which is C4.5's way. One rare value of many takes a whole multiway split away when it is pruned.
         A column of more than 100 values is split into all of them in either case.
-    l, variant, c, t, distance, sensitive, beta, likeness, delta, alpha
+    privacy : sequence of Guarantee
         What holds for the sensitive column in every group, as of
         :class:`sfumato.mechanisms.mondrian.mechanism.Mondrian`. Only with ``generalization="uniform"`` and the whole
         table in memory. A branch with a group that violates one is pruned as one with a group that is too small.
@@ -423,20 +404,9 @@ class ErrorRiskTree(Recoder):
         ),
         "guide": ParameterSpec("grow and refine by labels, or by predicted scores of the target"),
         "splits": ParameterSpec("split a categorical column one value against the rest, or into all its values"),
-        **_of_uniform_cells(
-            {
-                "l": ParameterSpec("l-diversity of the sensitive column in every group; uniform cells only"),
-                "sensitive": ParameterSpec(
-                    "column of l, t, beta, delta and alpha (default: the one with the role sensitive)"
-                ),
-                "variant": ParameterSpec("kind of l-diversity"),
-                "c": ParameterSpec("c of recursive (c, l)-diversity"),
-                "t": ParameterSpec("t-closeness of the sensitive column in every group; uniform cells only"),
-                "distance": ParameterSpec("distance of t-closeness"),
-                **SHARE_PARAMETERS,
-            }
-        ),
     }
+    searches: ClassVar[tuple[SearchedBy, ...]] = (SearchedBy.VALUES,)
+    asked_only_with: ClassVar[Mapping[str, Any]] = {"generalization": "uniform"}
 
     def __init__(
         self,
@@ -449,18 +419,9 @@ class ErrorRiskTree(Recoder):
         targets: str | None = None,
         guide: Literal["label", "score"] = "label",
         splits: Literal["binary", "multiway"] = "binary",
-        l: float | None = None,  # noqa: E741  # the field's own name
-        sensitive: str | None = None,
-        variant: DiversityVariant = "distinct",
-        c: float | None = None,
-        t: float | None = None,
-        distance: ClosenessDistance = "equal",
-        beta: float | None = None,
-        likeness: LikenessVariant = "basic",
-        delta: float | None = None,
-        alpha: float | None = None,
         max_added_error: float = 0.0,
         min_disclosure_bits: float | None = None,
+        privacy: Sequence[Guarantee] = (),
     ) -> None:
         self.k = k
         self.generalization = generalization
@@ -471,28 +432,18 @@ class ErrorRiskTree(Recoder):
         self.targets = targets
         self.guide = guide
         self.splits = splits
-        self.l = l
-        self.sensitive = sensitive
-        self.variant = variant
-        self.c = c
-        self.t = t
-        self.distance = distance
-        self.beta = beta
-        self.likeness = likeness
-        self.delta = delta
-        self.alpha = alpha
         self.max_added_error = max_added_error
         self.min_disclosure_bits = min_disclosure_bits
+        self.privacy = privacy
 
     def parameters(self) -> dict[str, Any]:
         """Parameters for the manifest; newer ones only where they count, so that releases without them stay equal."""
-        given, of_l, of_t = super().parameters(), self.l is not None, self.t is not None
-        counts = {"guide": self.guide != "label", "l": of_l, "variant": of_l, "c": of_l, "t": of_t, "distance": of_t}
-        counts["sensitive"] = bool(self._asked.parameters)
-        counts["max_added_error"] = self.rule == "ratio"
-        counts["min_disclosure_bits"] = self.min_disclosure_bits is not None
-        counts |= dict.fromkeys(self._asked.left_unsaid, False)
-        return {name: value for name, value in given.items() if counts.get(name, True)}
+        counts = {
+            "guide": self.guide != "label",
+            "max_added_error": self.rule == "ratio",
+            "min_disclosure_bits": self.min_disclosure_bits is not None,
+        }
+        return {name: value for name, value in super().parameters().items() if counts.get(name, True)}
 
     def remarks(self) -> dict[str, str]:
         """Say so where nothing of the tree is left: the groups then owe nothing to the target."""
@@ -529,7 +480,7 @@ class ErrorRiskTree(Recoder):
             tree,
             columns,
             criterion,
-            int(self.k),
+            self.size,
             rule=self.rule,
             is_allowed=is_allowed,
             min_bits=self.min_disclosure_bits,
@@ -538,10 +489,6 @@ class ErrorRiskTree(Recoder):
         )
         return pruned, disclosure_evidence(tree, risk, pruned)
 
-    @property
-    def _asked(self) -> Asked:
-        return Asked.of(self)
-
     def guarantees(self, table: Table) -> list[Guarantee]:
         """Promise k-anonymity of uniform cells, with more on request, or (k,k)- and global (1,k)-anonymity.
 
@@ -549,10 +496,10 @@ class ErrorRiskTree(Recoder):
         """
         columns = table.schema.names(Role.QUASI_IDENTIFIER)
         if self.generalization == "uniform":
-            crowds, promised = person_crowds(table, int(self.k), columns), self._asked.of_one_column(table)
+            crowds, promised = person_crowds(table, self.size, columns), Requested.of(self).of_one_column(table)
             by_persons = promised_by_persons(promised, crowds[0].unit) if crowds else promised
-            return [KAnonymity(int(self.k), columns), *crowds, *by_persons]
-        k = int(self.k)
+            return [KAnonymity(self.size, columns), *crowds, *by_persons]
+        k = self.size
         of_rows: list[Guarantee] = [KKAnonymity(k, columns), GlobalAnonymity(k, columns)]
         if person_codes(table) is None:
             return of_rows
@@ -565,7 +512,7 @@ class ErrorRiskTree(Recoder):
         if isinstance(table, CountedTable):
             self._check_needs_no_rows()
         targets = Targets.of(table, self.criterion, self.targets)
-        promised = self._asked.of_one_column(table)
+        promised = Requested.of(self).of_one_column(table)
         sensitive = {guarantee.sensitive: None for guarantee in promised}
         quasi = table.schema.names(Role.QUASI_IDENTIFIER)
         persons = None if isinstance(table, CountedTable) else person_codes(table)
@@ -597,11 +544,11 @@ class ErrorRiskTree(Recoder):
         table: Table,
         persons: Ids,
         targets: Targets,
-        promised: Sequence[SensitiveGuarantee],
+        promised: Sequence[AboutValues],
         progress: Progress | None,
     ) -> Recoding:
         """Grow, prune and cover row by row, where persons have several: groups are those of at least k persons."""
-        k = int(self.k)
+        k = self.size
         check_persons(persons, k)
         limits = limits_of(table, promised)
         for limit in limits:
@@ -681,7 +628,7 @@ class ErrorRiskTree(Recoder):
             allowed = "label where the tree is grown on a sample; scores need all distinct rows"
             hint = "choose guide=label, or hold the table in memory"
             raise InvalidParameterError("guide", "got 'score'", allowed=allowed, hint=hint, remedy=("parameters",))
-        whole, k = self._checked(whole), int(self.k)
+        whole, k = self._checked(whole), self.size
         names, targets = whole.schema.names(Role.QUASI_IDENTIFIER), Targets.of(whole, self.criterion, self.targets)
         values = ValueAxes.of_table(whole, names)
         own = targets.statistics([sample[name] for name in targets.names])
@@ -722,7 +669,7 @@ class ErrorRiskTree(Recoder):
         limits: Sequence[Limit] = (),
         persons: Ids | None = None,
     ) -> Recoding:
-        is_tiered, k = self.generalization == "tiered", int(self.k)
+        is_tiered, k = self.generalization == "tiered", self.size
         find: Callable[[Sequence[Axis]], NodeIds] = grouped.leaves_of
         if self.refine:
             start = grouped.leaf_of_row if is_tiered else grouped.group_of_row
@@ -755,22 +702,20 @@ class ErrorRiskTree(Recoder):
             raise InvalidParameterError(
                 "generalization", "got 'tiered'", allowed=allowed, hint=hint, remedy=("parameters",)
             )
-        if self._asked.parameters:
-            name = self._asked.parameters[0]
+        for own in Requested.of(self).about:
+            name = own.level.name
             allowed = "left out for tables larger than memory, whose sensitive values are not counted with the groups"
             hint = "use gain-recoding or global-recoding, or hold the table in memory"
             raise InvalidParameterError(
-                name, f"got {getattr(self, name)!r}", allowed=allowed, hint=hint, remedy=("parameters",)
+                name, f"got {getattr(own, name)!r}", allowed=allowed, hint=hint, remedy=("parameters",)
             )
 
     def _check_parameters(self) -> None:
         self.check_parameters("generalization", "rule", "criterion", "refine", "min_samples_leaf", "guide", "splits")
-        if self._asked.parameters and self.generalization == "tiered":
+        if Requested.of(self).about and self.generalization == "tiered":
             allowed = "uniform where l, t, beta, delta or alpha is given; tiered cells are shared between groups"
             raise InvalidParameterError("generalization", "got 'tiered'", allowed=allowed, remedy=("parameters",))
-        self.check_parameters("variant", "distance", *SHARE_PARAMETERS)
         self.check_parameters("max_added_error", "min_disclosure_bits")
-        self._asked.check()
 
 
 def _on_cells(limit: Limit, cell_of_row: NDArray[np.intp]) -> Limit:

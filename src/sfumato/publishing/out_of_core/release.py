@@ -14,6 +14,7 @@ from sfumato.audit.not_in_memory import audit_rows
 from sfumato.audit.out_of_core import BlockReader
 from sfumato.audit.reading.columns import Declared
 from sfumato.errors import InvalidParameterError
+from sfumato.guarantees import AboutValues, LDiversity
 from sfumato.manifest import Manifest, stating_unique_rows
 from sfumato.mechanisms.base import (
     Needs,
@@ -24,6 +25,7 @@ from sfumato.mechanisms.base import (
     needs_of,
 )
 from sfumato.mechanisms.registry import registered_mechanisms
+from sfumato.mechanisms.requested import follows_from_two_persons
 from sfumato.progress import Progress, in_rows
 from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.out_of_core.from_base import propose_counted
@@ -126,12 +128,10 @@ def check_counts_persons_away(mechanism: object, person: str, where: str = OUT_O
 
 def _not_by_persons(mechanism: object) -> Iterator[tuple[str, str]]:
     """Name parameters that ask for something of which rows alone are counted, and what they may be."""
-    level, variant = getattr(mechanism, "l", None), getattr(mechanism, "variant", "distinct")
-    if level is not None and (level > _MOST_DISTINCT or variant != "distinct"):
-        yield "l", f"distinct and at most {_MOST_DISTINCT}, which k persons in a class bring along,"
-    for name in ("t", "beta", "delta", "alpha"):
-        if getattr(mechanism, name, None) is not None:
-            yield name, "left out"
+    for own in getattr(mechanism, "privacy", ()):
+        if isinstance(own, AboutValues) and not follows_from_two_persons(own):
+            most = f"distinct and at most {_MOST_DISTINCT}, which k persons in a class bring along,"
+            yield own.level.name, most if isinstance(own, LDiversity) else "left out"
     if getattr(mechanism, "slicing", False):
         yield "slicing", "false"
     if getattr(mechanism, "guide", "label") != "label":

@@ -14,8 +14,9 @@ from sfumato.evaluation.points import grid_for
 from sfumato.evaluation.promises import kind_meaning, kind_title, other_kinds
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.manifest import AnyTable
-from sfumato.mechanisms.base import Cells, Mechanism, MechanismInfo, Parameter
+from sfumato.mechanisms.base import Cells, Mechanism, MechanismInfo
 from sfumato.mechanisms.registry import build_mechanism, find_mechanism, registered_mechanisms
+from sfumato.parameters import Parameter
 from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
 from sfumato.publishing.publish import check_escapes

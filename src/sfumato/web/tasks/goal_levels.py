@@ -10,8 +10,9 @@ from sfumato.errors import InvalidParameterError
 from sfumato.evaluation.promises import kind_of_guarantee
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.guarantees import GUARANTEES
-from sfumato.mechanisms.base import MechanismInfo, Parameter
+from sfumato.mechanisms.base import MechanismInfo
 from sfumato.mechanisms.registry import build_mechanism
+from sfumato.parameters import Parameter
 from sfumato.web.goal_guarantees import goal_guarantees
 
 _NO_SENSITIVE = "No column is sensitive, so there is nothing to promise. Leave it empty, or give a column that role."

@@ -71,7 +71,7 @@ def _made():
 
     table = admissions(n_rows=300).keep(["age", "sex", "discharge_diagnosis"])
     table = table.with_schema(table.schema.with_roles({"discharge_diagnosis": BOTH}))
-    return table, release(table, Mondrian(k=5, l=2))
+    return table, release(table, Mondrian(k=5, privacy=[LDiversity(2)]))
 
 
 def _failed(manifest, released):

@@ -11,6 +11,7 @@ import sfumato
 from reproductions.adult_hierarchies import adult_hierarchies
 from reproductions.public_data import load_adult, load_pima
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.guarantees import LDiversity
 from sfumato.mechanisms import time_limit
 from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
 from sfumato.mechanisms.lattice import recoder as global_recoding
@@ -18,6 +19,7 @@ from sfumato.mechanisms.lattice.gain import GainRecoder
 from sfumato.mechanisms.lattice.losses import LOSSES, information_gains
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder, hierarchies_of
 from sfumato.mechanisms.lattice.search import search_lattice
+from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Column, Kind, Role, Schema
@@ -69,7 +71,9 @@ def test_the_optimum_of_arx_on_adult():
 def test_the_optimum_of_arx_with_diverse_occupations():
     quasi = ARX_ORDER[:-1]
     given = {name: h for name, h in adult_hierarchies().items() if name in quasi}
-    found = GlobalRecoder(k=5, l=3, hierarchies=given, regroup=False).fit(adult(quasi, ["occupation"]))
+    found = GlobalRecoder(k=5, hierarchies=given, regroup=False, privacy=[LDiversity(3)]).fit(
+        adult(quasi, ["occupation"])
+    )
 
     assert found.loss_ == pytest.approx(0.2737319871, abs=1e-9)
 
@@ -96,7 +100,9 @@ def test_the_gains_of_the_paper_are_about_sex_and_those_of_its_task_differ(targe
 @pytest.mark.parametrize("goal", [{}, {"l": 2}, {"l": 2, "variant": "entropy"}, {"t": 0.6}], ids=str)
 def test_releases_hold_what_they_promise(loss, goal, tmp_path):
     table = people()
-    recoder = GlobalRecoder(k=4, max_suppressed_fraction=0.1, loss=loss, hierarchies={"job": JOBS}, **goal)
+    recoder = build_mechanism(
+        "global-recoding", {"k": 4, "max_suppressed_fraction": 0.1, "loss": loss, "hierarchies": {"job": JOBS}, **goal}
+    )
     done = publish(sfumato.release(table, recoder), tmp_path / "out.csv", original=table)
 
     report = audit_published(done.table_path, done.manifest_path, original=table, check_roles=True)
@@ -188,7 +194,14 @@ def test_weights_decide_which_columns_are_coarsened():
 
 def test_the_paper_s_slicing_says_what_it_leaves_open(tmp_path):
     table = people()
-    recoder = GainRecoder(k=4, l=2, max_suppressed_fraction=0.1, hierarchies={"job": JOBS}, slicing=True, threshold=0.1)
+    recoder = GainRecoder(
+        k=4,
+        max_suppressed_fraction=0.1,
+        hierarchies={"job": JOBS},
+        slicing=True,
+        threshold=0.1,
+        privacy=[LDiversity(2)],
+    )
     done = publish(sfumato.release(table, recoder), tmp_path / "out.csv", original=table)
 
     entries = done.release.manifest.guarantees
@@ -233,20 +246,25 @@ def test_the_sound_form_protects_everything_and_spares_useful_columns():
         ({"k": 1}, InvalidParameterError, "k must be a whole number of at least 2"),
         ({"k": 999}, PrivacyNotAchievableError, "table of 240"),
         ({"max_suppressed_fraction": "a"}, InvalidParameterError, "max_suppressed_fraction must be a number"),
-        ({"l": "3"}, InvalidParameterError, "l must be a number"),
+        ({"l": "x"}, InvalidParameterError, "l must be a number"),
         ({"l": True}, InvalidParameterError, "l must be a number"),
         ({"t": "x"}, InvalidParameterError, "t must be a number"),
-        ({"l": 2, "sensitive": ["illness"]}, InvalidParameterError, "sensitive must be names of columns by commas"),
+        ({"l": 2, "sensitive": ["illness"]}, InvalidParameterError, "sensitive must be text"),
         ({"sensitive": "illness"}, InvalidParameterError, "sensitive must be given together with l, t"),
         ({"l": 2, "sensitive": "nope"}, ColumnNotFoundError, "nope"),
         ({"c": 2}, InvalidParameterError, "c must be None where l is not given"),
-        ({"hierarchies": 5}, InvalidParameterError, "hierarchies must be hierarchies or paths by column"),
+        ({"hierarchies": 5}, InvalidParameterError, "hierarchies must be a table of settings"),
         ({"max_seconds": 0}, InvalidParameterError, "max_seconds must be above 0"),
     ],
 )  # fmt: skip
 def test_bad_input_is_said_with_the_way_out(parameters, error, problem):
     with pytest.raises(error, match=problem):
-        sfumato.release(people(), GlobalRecoder(**{"k": 4, **parameters}))
+        sfumato.release(people(), build_mechanism("global-recoding", {"k": 4, **parameters}))
+
+
+def test_hierarchies_are_given_by_column():
+    with pytest.raises(InvalidParameterError, match="hierarchies must be hierarchies or paths by column"):
+        sfumato.release(people(), GlobalRecoder(k=4, hierarchies=5))
 
 
 def test_a_goal_out_of_reach_gives_the_best_level():
@@ -254,16 +272,18 @@ def test_a_goal_out_of_reach_gives_the_best_level():
     one_value = table.take(np.flatnonzero(table["illness"].codes == 0))
 
     with pytest.raises(InvalidParameterError, match="l must be at most"):
-        sfumato.release(one_value, GlobalRecoder(k=4, l=2))
+        sfumato.release(one_value, GlobalRecoder(k=4, privacy=[LDiversity(2)]))
     with pytest.raises(PrivacyNotAchievableError) as caught:
-        sfumato.release(table, GlobalRecoder(k=4, l=4, variant="recursive", c=0.5))
+        sfumato.release(table, GlobalRecoder(k=4, privacy=[LDiversity(4, c=0.5, variant="recursive")]))
     assert caught.value.best_level is not None
 
 
 def test_several_sensitive_columns_are_all_promised():
     table = people()
     both = table.with_schema(table.schema.with_roles({"town": Role.SENSITIVE}))
-    release = sfumato.release(both, GlobalRecoder(k=4, l=2, max_suppressed_fraction=0.1, hierarchies={"job": JOBS}))
+    release = sfumato.release(
+        both, GlobalRecoder(k=4, max_suppressed_fraction=0.1, hierarchies={"job": JOBS}, privacy=[LDiversity(2)])
+    )
 
     assert [entry.get("sensitive") for entry in release.manifest.guarantees] == [None, "town", "illness"]
 
@@ -353,9 +373,9 @@ def test_all_rows_may_be_left_out_but_not_every_one(recoder, tmp_path):
 
     assert done.release.table.n_rows > 0
     assert audit_published(done.table_path, done.manifest_path, original=table, check_roles=True).passed
-    strict = {"l": 4, "variant": "recursive", "c": 0.01}
+    strict = [LDiversity(4, c=0.01, variant="recursive")]
     with pytest.raises(PrivacyNotAchievableError, match="at most 239 of 240 rows"):
-        sfumato.release(table, recoder(k=4, max_suppressed_fraction=1.0, **strict))
+        sfumato.release(table, recoder(k=4, max_suppressed_fraction=1.0, privacy=strict))
 
 
 def test_a_bound_that_says_nothing_is_not_in_the_manifest():
@@ -381,9 +401,8 @@ def test_every_loss_goes_with_the_gain(loss):
 
 
 def test_numbers_of_numpy_go_into_the_manifest():
-    release = sfumato.release(
-        people(), GlobalRecoder(k=np.int64(4), l=np.int64(2), max_suppressed_fraction=np.float32(0.1))
-    )
+    privacy, share = [LDiversity(np.int64(2))], np.float32(0.1)
+    release = sfumato.release(people(), GlobalRecoder(k=np.int64(4), max_suppressed_fraction=share, privacy=privacy))
 
     assert '"l": 2' in release.manifest.to_json()
 

@@ -11,6 +11,7 @@ import sfumato
 from sfumato.errors import AuditFailedError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.mechanisms.lattice.local import LocalRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Column, Kind, Role, Schema
@@ -32,7 +33,7 @@ GOALS = [
 @pytest.mark.parametrize("goal", GOALS, ids=str)
 def test_releases_hold_what_they_promise_and_leave_no_row_out(goal, tmp_path):
     table = people()
-    recoder = LocalRecoder(k=4, hierarchies={"job": JOBS}, **goal)
+    recoder = build_mechanism("local-recoding", {"k": 4, "hierarchies": {"job": JOBS}, **goal})
     done = publish(sfumato.release(table, recoder), tmp_path / "out.csv", original=table)
 
     report = audit_published(done.table_path, done.manifest_path, original=table, check_roles=True)
@@ -124,7 +125,7 @@ def test_rows_that_are_too_few_wait_for_others_until_they_are_a_class():
 )
 def test_bad_input_is_refused_in_words(parameters, error, words):
     with pytest.raises(error, match=words):
-        sfumato.release(people(), LocalRecoder(hierarchies={"job": JOBS}, **parameters))
+        sfumato.release(people(), build_mechanism("local-recoding", {"hierarchies": {"job": JOBS}, **parameters}))
 
 
 def test_information_about_a_target_needs_one():

@@ -9,6 +9,7 @@ from sfumato.errors import InvalidParameterError
 from sfumato.learning import cross_fitted
 from sfumato.mechanisms.axes import axes_of
 from sfumato.mechanisms.lattice.recoder import N_SCORE_INTERVALS, GlobalRecoder
+from sfumato.mechanisms.registry import build_mechanism
 from sfumato.mechanisms.score_guide import ScoreGuide
 from sfumato.publishing.publish import make_release
 from sfumato.schema import Column, Kind, Role, Schema
@@ -82,6 +83,6 @@ def test_intervals_hold_as_many_rows_each_and_equal_scores_together(table):
 def test_scores_without_a_loss_of_the_target_are_refused(table, options):
     """By the parameter's name."""
     with pytest.raises(InvalidParameterError) as raised:
-        GlobalRecoder(**options).release(table)
+        build_mechanism("global-recoding", {**options}).release(table)
 
     assert raised.value.name == "guide"

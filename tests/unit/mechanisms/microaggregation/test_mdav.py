@@ -67,8 +67,8 @@ rows_of_points = st.lists(
 @settings(max_examples=80)
 @given(rows_of_points, st.integers(2, 4))
 def test_clusters_are_those_of_the_algorithm_by_hand(drawn, k):
-    # coprime steps keep different distances apart by more than rounding
-    numbers = [value * 0.37 + i * 1e-3 for i, (value, *_) in enumerate(drawn)]
+    # roots keep different distances apart by more than rounding: equal steps would be symmetric around an average
+    numbers = [value * 0.37 + math.sqrt(i) * 1e-3 for i, (value, *_) in enumerate(drawn)]
     codes = [[row[1] for row in drawn], [row[2] for row in drawn]]
     points = Points(np.array([numbers]), np.array(codes, dtype=np.int32))
 

@@ -8,7 +8,11 @@ import sfumato
 from sfumato.datasets.admissions import admissions
 from sfumato.datasets.papers import toy_containment_table
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.guarantees import Containment, KAnonymity, KMap, LDiversity, TCloseness
+from sfumato.mechanisms.lattice.local import LocalRecoder
+from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.registry import build_mechanism
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import audit_published
@@ -167,20 +171,14 @@ def test_the_tree_needs_a_target():
         (ErrorRiskTree(k=4, targets="age"), "targets must be columns that are published unchanged"),
         (Mondrian(k=4, split="best"), "split must be one of penalty, median, gain"),
         (Mondrian(k=4, strict="yes"), "strict must be true or false"),
-        (Mondrian(k=4, l=2, variant="best"), "variant must be one of distinct, entropy, recursive"),
-        (Mondrian(k=4, l=2, sensitive="age"), "sensitive must be a column that is published unchanged"),
-        (Mondrian(k=4, l=2, variant="recursive"), "c must be given for recursive l-diversity"),
+        (
+            Mondrian(k=4, privacy=[LDiversity(2, sensitive="age")]),
+            "sensitive must be a column that is published unchanged",
+        ),
         (ErrorRiskTree(k=4, criterion=["auto"]), "criterion must be one of auto, entropy, gain, variance"),
         (ErrorRiskTree(k=4, refine="no"), "refine must be true or false, got 'no'"),
         (ErrorRiskTree(k=4, targets=["ill"]), r"targets must be a text of column names .* got \['ill'\]"),
         (ErrorRiskTree(k=4, targets=3), "targets must be a text of column names"),
-        *((Mondrian(k=4, l=l), "l must be .*at least 2") for l in ("3", True, 0.5, np.nan, np.inf)),  # noqa: E741
-        (Mondrian(k=4, l=2, sensitive=3), "sensitive must be names of columns by commas"),
-        (Mondrian(k=4, l=2, variant="recursive", c="1"), "c must be a number above 0"),
-        (Mondrian(k=4, l=2, variant="recursive", c=True), "c must be a number above 0"),
-        (Mondrian(k=4, c=-3), "c must be None where l is not given, got -3"),
-        (Mondrian(k=4, sensitive="status"), "sensitive must be given together with l, t"),
-        (Mondrian(k=4, variant="recursive"), "variant must be 'distinct' where l is not given"),
     ],
 )
 def test_unknown_choices_are_refused(mechanism, problem):
@@ -189,10 +187,64 @@ def test_unknown_choices_are_refused(mechanism, problem):
 
 
 @pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"l": 2, "variant": "best"}, "variant must be one of distinct, entropy, recursive"),
+        ({"l": 2, "variant": "recursive"}, "c must be given for recursive l-diversity"),
+        *(({"l": level}, "l must be ") for level in ("three", True, 0.5, np.nan, np.inf)),
+        ({"l": 2, "sensitive": 3}, "sensitive must be text, got 3"),
+        ({"l": 2, "c": "one", "variant": "recursive"}, "c must be a number"),
+        ({"l": 2, "variant": "recursive", "c": True}, "c must be a number"),
+        ({"c": -3}, "c must be None where l is not given, got -3"),
+        ({"sensitive": "status"}, "sensitive must be given together with l, t"),
+        ({"variant": "recursive"}, "variant must be 'distinct' where l is not given"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(settings, problem):
+    with pytest.raises(InvalidParameterError, match=problem):
+        build_mechanism("mondrian", {"k": 4, **settings})
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "problem"),
+    [
+        (Mondrian(privacy=LDiversity(2)), "privacy must be a list of guarantees for mondrian: KAnonymity, LDiversity"),
+        (Mondrian(privacy=[Containment(5, ())]), "privacy must be a list .*, got a Containment"),
+        (LocalRecoder(privacy=[KMap(k_map=2)]), "privacy must be a list .*, got a KMap"),
+        (Mondrian(privacy=[LDiversity(2, columns=("age",))]), "got a LDiversity with columns or a unit"),
+        (Mondrian(privacy=[KAnonymity(3), KAnonymity(4)]), "privacy must be one guarantee of each kind"),
+        (Mondrian(k=7, privacy=[KAnonymity(8)]), "privacy must be one k"),
+        (Mondrian(privacy=[LDiversity(2, "age"), TCloseness(0.2, "job")]), "all about the same columns"),
+        (Mondrian(privacy=[LDiversity(2), LDiversity(3)]), "privacy must be one guarantee of each kind"),
+    ],
+)
+def test_privacy_that_a_mechanism_cannot_keep_is_refused(mechanism, problem):
+    with pytest.raises(InvalidParameterError, match=problem):
+        sfumato.release(people(status=((Role.SENSITIVE,), ["uv"[i % 2] for i in range(60)])), mechanism)
+
+
+@pytest.mark.parametrize("maker", [Mondrian, GlobalRecoder, LocalRecoder])
+def test_a_k_among_the_guarantees_is_the_parameter_k(maker):
+    table = people(status=((Role.SENSITIVE,), ["uv"[i % 2] for i in range(60)]))
+    asked = [LDiversity(2), KAnonymity(6)]
+
+    by_list, by_shorthand = (sfumato.release(table, one) for one in (maker(privacy=asked), maker(6, privacy=asked[:1])))
+
+    assert by_list.manifest.promised() == by_shorthand.manifest.promised()
+    assert by_list.manifest.mechanism == by_shorthand.manifest.mechanism
+    assert by_list.table.to_arrow() == by_shorthand.table.to_arrow()
+
+
+def test_a_diversity_goes_with_what_it_is_about():
+    with pytest.raises(InvalidParameterError, match="sensitive must be the name of a column"):
+        LDiversity(2, sensitive=3)
+
+
+@pytest.mark.parametrize(
     "mechanism",
     [
-        Mondrian(k=np.int64(4), l=np.int64(2), strict=np.bool_(False)),
-        Mondrian(k=4, l=2, variant="recursive", c=np.float32(3)),
+        Mondrian(k=np.int64(4), strict=np.bool_(False), privacy=[LDiversity(np.int64(2))]),
+        Mondrian(k=4, privacy=[LDiversity(2, c=np.float32(3), variant="recursive")]),
         ErrorRiskTree(k=4, min_samples_leaf=np.int32(3), refine=np.bool_(False)),
     ],
     ids=repr,
@@ -233,13 +285,13 @@ def test_l_diversity_holds_besides_k_or_is_refused():
     statuses = ((Role.SENSITIVE,), [("u", "v", "w")[i % 3] if i % 4 else "u" for i in range(60)])
     table = people(status=statuses)
 
-    release = sfumato.release(table, Mondrian(k=4, l=3))
+    release = sfumato.release(table, Mondrian(k=4, privacy=[LDiversity(3)]))
     assert [entry["kind"] for entry in release.manifest.guarantees] == ["k-anonymity", "l-diversity"]
     assert release.manifest.guarantees[1]["audited"] >= 3
     with pytest.raises(PrivacyNotAchievableError, match="distinct 4-diversity"):
-        sfumato.release(table, Mondrian(k=4, l=4))
+        sfumato.release(table, Mondrian(k=4, privacy=[LDiversity(4)]))
     with pytest.raises(SchemaError, match="about sensitive columns, and the table has none"):
-        sfumato.release(people(), Mondrian(k=4, l=2))
+        sfumato.release(people(), Mondrian(k=4, privacy=[LDiversity(2)]))
 
 
 @each_recoder

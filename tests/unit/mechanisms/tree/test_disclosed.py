@@ -10,7 +10,7 @@ import sfumato
 from sfumato.displays.base import display_of_manifest, registered_displays
 from sfumato.displays.tree_disclosure import TreeDisclosureDisplay
 from sfumato.errors import InvalidParameterError, ManifestRefusedError, PrivacyNotAchievableError
-from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
+from sfumato.mechanisms.registry import build_mechanism
 from sfumato.report.summarize import summarize
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
@@ -29,7 +29,7 @@ def table():
 
 
 def released(table, **parameters):
-    return sfumato.release(table, ErrorRiskTree(k=10, **parameters))
+    return sfumato.release(table, build_mechanism("error-risk-tree", {"k": 10, **parameters}))
 
 
 @pytest.mark.parametrize("parameters", [{}, {"generalization": "uniform"}, UNIFORM, {**UNIFORM, "rule": "ratio"}])
@@ -71,7 +71,7 @@ def test_groups_are_classes_of_equal_cells_with_missing_values_too(seed, splits)
     columns = [Column("age", kind=Kind.NUMERIC), Column("job"), Column("target", Role.TARGET)]
     drawn = Table.from_arrow(pa.table(cells), Schema.of(columns))
 
-    release = sfumato.release(drawn, ErrorRiskTree(k=3, splits=splits, **UNIFORM))
+    release = sfumato.release(drawn, build_mechanism("error-risk-tree", {"k": 3, "splits": splits, **UNIFORM}))
 
     utility, stated = release.manifest.evidence["utility"], release.manifest.evidence["disclosure"]
     assert stated["n_groups"] == utility["n_classes_of_cells"] > 1

@@ -9,7 +9,7 @@ import pytest
 
 import sfumato
 from reproductions.public_data import data_folder
-from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
+from sfumato.mechanisms.registry import build_mechanism
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 
@@ -37,7 +37,9 @@ def houses():
 
 def kept(table, **parameters):
     """Share of the variance of values, and of the places, that the most usual of each released group tells."""
-    mechanism = ErrorRiskTree(k=20, generalization="uniform", refine=False, **parameters)
+    mechanism = build_mechanism(
+        "error-risk-tree", {"k": 20, "generalization": "uniform", "refine": False, **parameters}
+    )
     release = sfumato.release(table, mechanism)
     assert sfumato.audit_release(release.table, release.manifest.to_dict()).passed
     disclosed = release.manifest.evidence["disclosure"]

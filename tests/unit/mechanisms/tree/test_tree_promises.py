@@ -10,6 +10,7 @@ from sfumato.learning import cross_fitted
 from sfumato.learning.c45.tree import LEAF, route
 from sfumato.mechanisms.axes import axes_of
 from sfumato.mechanisms.constraints import limits_of
+from sfumato.mechanisms.registry import build_mechanism
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 from sfumato.publishing.publish import make_release
 from sfumato.schema import Column, Kind, Role, Schema
@@ -59,7 +60,9 @@ def counts_by_class(released, name):
 )
 def test_groups_keep_what_is_promised_of_the_sensitive_column(table, rule, refine, promise):
     """The audit confirms it, and so does a count by hand."""
-    mechanism = ErrorRiskTree(k=4, generalization="uniform", rule=rule, refine=refine, **promise)
+    mechanism = build_mechanism(
+        "error-risk-tree", {"k": 4, "generalization": "uniform", "rule": rule, "refine": refine, **promise}
+    )
     release = make_release(table, mechanism)
     counts = counts_by_class(release.table, "illness")
     overall = np.sum(counts, axis=0) / N_ROWS
@@ -77,7 +80,7 @@ def test_pruning_by_the_lowest_rule_is_a_naive_recursion(table):
     promised = [LDiversity(2, "illness", ("age", "job")), TCloseness(0.5, "illness", ("age", "job"))]
     (limit,) = limits_of(table, promised)
     constraint, sensitive = limit.constraint, limit.codes
-    mechanism = ErrorRiskTree(k=3, generalization="uniform", refine=False, l=2, t=0.5)
+    mechanism = ErrorRiskTree(k=3, generalization="uniform", refine=False, privacy=[LDiversity(2), TCloseness(0.5)])
     mechanism.recode(table)
     tree = mechanism.tree_
     counts = [np.bincount(sensitive[rows], minlength=3) for rows in rows_below(tree, node_of_rows(tree, table))]
@@ -112,7 +115,7 @@ def rows_below(tree, leaf_of_row):
 def test_what_not_even_the_whole_table_has_is_refused(table):
     """With the level that it has."""
     with pytest.raises(PrivacyNotAchievableError, match="distinct 4-diversity of the sensitive column") as raised:
-        ErrorRiskTree(generalization="uniform", l=4).release(table)
+        ErrorRiskTree(generalization="uniform", privacy=[LDiversity(4)]).release(table)
 
     assert raised.value.best_level == 3
 
@@ -131,7 +134,7 @@ def test_what_not_even_the_whole_table_has_is_refused(table):
 def test_what_makes_no_sense_is_refused_by_name(table, options, name):
     """Tiered cells are shared between groups, so that their values are not those of one group."""
     with pytest.raises(InvalidParameterError) as raised:
-        ErrorRiskTree(**options).release(table)
+        build_mechanism("error-risk-tree", {**options}).release(table)
 
     assert raised.value.name == name
 

@@ -16,6 +16,7 @@ from sfumato.learning.c45.criteria import Entropy, PlainGain
 from sfumato.learning.c45.grow import grow
 from sfumato.learning.c45.tree import LEAF, TreeColumn, route
 from sfumato.mechanisms.axes import axes_of
+from sfumato.mechanisms.registry import build_mechanism
 from sfumato.mechanisms.tree import mechanism as tree_mechanism
 from sfumato.mechanisms.tree.error_risk import domain_granularity, error_risk
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
@@ -122,7 +123,9 @@ def test_every_way_to_grow_and_cover_passes_the_audit_with_missing_values_too(
 @pytest.mark.parametrize("splits", ["binary", "multiway"])
 @pytest.mark.parametrize("more", [{"l": 2}, {"t": 0.4}, {"guide": "score"}, {"targets": "target,illness"}], ids=str)
 def test_promises_scores_and_several_targets_go_with_both_ways_to_split(table, splits, more):
-    release = make_release(table, ErrorRiskTree(5, "uniform", splits=splits, **more))
+    release = make_release(
+        table, build_mechanism("error-risk-tree", {"k": 5, "generalization": "uniform", "splits": splits, **more})
+    )
 
     assert release.manifest.evidence["risk"]["anonymity_level"] >= 5
 
@@ -213,7 +216,9 @@ def unrelated():
     ids=str,
 )
 def test_a_tree_that_is_pruned_to_its_root_says_so(unrelated, more, said):
-    release = make_release(unrelated, ErrorRiskTree(20, "uniform", **more))
+    release = make_release(
+        unrelated, build_mechanism("error-risk-tree", {"k": 20, "generalization": "uniform", **more})
+    )
 
     assert release.manifest.evidence["utility"]["tree"] == f"no split of the tree is left at this k: {said}"
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from example_counts import part_of_the_examples
 from sfumato.errors import InputError, SchemaError
+from sfumato.guarantees import LDiversity
 from sfumato.mechanisms.base import Mechanism, Needs
 from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
 from sfumato.mechanisms.lattice.gain import GainRecoder
@@ -227,4 +228,4 @@ def test_values_that_promises_are_about_are_never_merged(source):
     """Where these alone are too many, the error names them and what can be done."""
     large = described(open_large(source, memory=MEMORY.n_bytes))
     with holding(2), pytest.raises(InputError, match=r"'illness' must be counted value by value.*sensitive="):
-        propose(large, GlobalRecoder(k=4, l=2), MEMORY)
+        propose(large, GlobalRecoder(k=4, privacy=[LDiversity(2)]), MEMORY)

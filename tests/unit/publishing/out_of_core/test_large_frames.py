@@ -25,6 +25,7 @@ from example_counts import part_of_the_examples
 from sfumato.audit.bytes import parquet as parquet_bytes
 from sfumato.counting import blocks
 from sfumato.errors import InputError, InvalidParameterError, OutputError, SchemaError
+from sfumato.guarantees import LDiversity
 from sfumato.mechanisms.lattice.gain import GainRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
@@ -256,7 +257,9 @@ def made_in_memory(frame, mechanism, output):
 @given(
     st.integers(0, 2**32),
     st.sampled_from(list(FRAMES)),
-    st.sampled_from([GlobalRecoder(k=3), GainRecoder(k=2, gain_target="illness"), GlobalRecoder(k=2, l=2.0)]),
+    st.sampled_from(
+        [GlobalRecoder(k=3), GainRecoder(k=2, gain_target="illness"), GlobalRecoder(k=2, privacy=[LDiversity(2.0)])]
+    ),
     st.sampled_from(["out.parquet", "out.csv"]),
 )
 def test_the_same_bytes_and_the_same_manifest_as_in_memory(seed, name, mechanism, output_name):

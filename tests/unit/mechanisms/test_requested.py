@@ -11,9 +11,9 @@ import pytest
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.guarantees import AlphaKAnonymity, BetaLikeness, DeltaDisclosure
+from sfumato.mechanisms.base import settings_of
 from sfumato.mechanisms.lattice.conditions import Condition
 from sfumato.mechanisms.lattice.gain import GainRecoder
-from sfumato.mechanisms.lattice.local import LocalRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import build_mechanism
@@ -25,11 +25,11 @@ from sfumato.table.coding import Table
 
 QUASI = ("age", "job")
 MECHANISMS = {
-    "mondrian": Mondrian,
-    "error-risk-tree": lambda **given: ErrorRiskTree(generalization="uniform", **given),
-    "global-recoding": lambda **given: GlobalRecoder(max_suppressed_fraction=0.2, **given),
-    "gain-recoding": lambda **given: GainRecoder(max_suppressed_fraction=0.2, **given),
-    "local-recoding": LocalRecoder,
+    "mondrian": lambda **given: build_mechanism("mondrian", given),
+    "error-risk-tree": lambda **given: build_mechanism("error-risk-tree", {"generalization": "uniform", **given}),
+    "global-recoding": lambda **given: build_mechanism("global-recoding", {"max_suppressed_fraction": 0.2, **given}),
+    "gain-recoding": lambda **given: build_mechanism("gain-recoding", {"max_suppressed_fraction": 0.2, **given}),
+    "local-recoding": lambda **given: build_mechanism("local-recoding", given),
 }
 PROMISES = {
     "basic": {"beta": 0.8},
@@ -117,12 +117,11 @@ def test_releases_keep_the_promise_and_the_audit_finds_it(mechanism, promise, ta
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_what_is_not_asked_for_is_not_in_the_manifest(mechanism, table):
-    """So that releases without it stay as they were."""
+    """Neither is what more could be said of it."""
     plain, alone = (MECHANISMS[mechanism](k=4, **asked).parameters() for asked in ({}, {"delta": 2.0}))
 
-    assert not {"beta", "likeness", "delta", "alpha"} & set(plain)
-    assert {"beta", "likeness", "delta", "alpha"} & set(alone) == {"delta"}
-    assert "sensitive" in alone
+    assert not {"l", "variant", "c", "t", "distance", "beta", "likeness", "delta", "alpha", "sensitive"} & set(plain)
+    assert set(alone) - set(plain) == {"delta"}
 
 
 def test_classes_are_compared_with_the_rows_that_are_released():
@@ -136,7 +135,9 @@ def test_classes_are_compared_with_the_rows_that_are_released():
     columns = [Column("age"), Column("job"), Column("illness", Role.SENSITIVE)]
     table = Table.from_arrow(pa.table(cells), Schema.of(columns))
 
-    release = make_release(table, GlobalRecoder(k=4, max_suppressed_fraction=0.1, delta=0.1, beta=0.1))
+    release = make_release(
+        table, GlobalRecoder(k=4, max_suppressed_fraction=0.1, privacy=[BetaLikeness(0.1), DeltaDisclosure(0.1)])
+    )
 
     assert release.manifest.suppressed_rows == 4
     assert sorted(set(release.table["age"].cells().to_pylist())) == ["1", "2"]
@@ -158,12 +159,12 @@ def test_one_value_is_as_like_as_can_be(table):
     """There is nothing to tell; only α asks for more values than there are."""
     same = table_of(["flu"] * 40)
 
-    release = make_release(same, Mondrian(k=4, beta=0.1, likeness="enhanced", delta=0.1))
+    release = make_release(same, Mondrian(k=4, privacy=[BetaLikeness(0.1, likeness="enhanced"), DeltaDisclosure(0.1)]))
     assert len(classes_of(release.table)) > 1
     with pytest.raises(PrivacyNotAchievableError, match=r"share of at most 0\.5"):
-        Mondrian(k=4, alpha=0.5).release(same)
+        Mondrian(k=4, privacy=[AlphaKAnonymity(0.5)]).release(same)
     with pytest.raises(PrivacyNotAchievableError):
-        GlobalRecoder(k=4, alpha=0.4).release(table)
+        GlobalRecoder(k=4, privacy=[AlphaKAnonymity(0.4)]).release(table)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +186,7 @@ def test_one_value_is_as_like_as_can_be(table):
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_what_makes_no_sense_is_refused_by_name(mechanism, given, name, table):
     with pytest.raises(InvalidParameterError) as raised:
-        MECHANISMS[mechanism](k=4, **given).release(table)
+        MECHANISMS[mechanism](**{"k": 4, **given}).release(table)
 
     assert raised.value.name == name
 
@@ -199,7 +200,7 @@ def test_a_sensitive_column_is_needed(mechanism):
 @pytest.mark.parametrize("given", [{"beta": 1.0}, {"delta": 1.0}, {"alpha": 0.5}], ids=str)
 def test_where_persons_repeat_shares_of_rows_are_not_promised(given):
     """Shares would be those of rows, and one person could have most of them: persons are weighed instead."""
-    promised = Mondrian(k=4, **given).guarantees(table_of(ILLNESSES, person=True))
+    promised = build_mechanism("mondrian", {"k": 4, **given}).guarantees(table_of(ILLNESSES, person=True))
 
     kinds = {"beta": "beta-likeness", "delta": "delta-disclosure", "alpha": "alpha-k-anonymity"}
     assert {one.name for one in promised if one.level.name in given} == {f"{kinds[next(iter(given))]} by persons"}
@@ -208,7 +209,7 @@ def test_where_persons_repeat_shares_of_rows_are_not_promised(given):
 @pytest.mark.parametrize("promise", ["enhanced", "delta", "alpha"])
 def test_a_table_out_of_core_is_released_as_one_in_memory(promise, table, tmp_path):
     """Sensitive values are counted with the distinct rows where they are asked about."""
-    mechanism = GlobalRecoder(k=4, max_suppressed_fraction=0.2, **PROMISES[promise])
+    mechanism = build_mechanism("global-recoding", {"k": 4, "max_suppressed_fraction": 0.2, **PROMISES[promise]})
     frame = pa.table({name: table[name].cells() for name in table.schema.names()})
     release_large(frame, mechanism, tmp_path / "large.csv", schema=table.schema)
     publish(make_release(table, mechanism), tmp_path / "small.csv", original=table)
@@ -221,7 +222,7 @@ def test_a_table_out_of_core_is_released_as_one_in_memory(promise, table, tmp_pa
 def test_trees_out_of_core_say_what_they_cannot_count(table, tmp_path):
     """By the name of the parameter that asks for it."""
     frame = pa.table({name: table[name].cells() for name in table.schema.names()})
-    mechanism = ErrorRiskTree(k=4, generalization="uniform", alpha=0.6)
+    mechanism = ErrorRiskTree(k=4, generalization="uniform", privacy=[AlphaKAnonymity(0.6)])
 
     with pytest.raises(InvalidParameterError, match="left out for tables larger than memory") as raised:
         release_large(frame, mechanism, tmp_path / "large.csv", schema=table.schema)
@@ -229,7 +230,7 @@ def test_trees_out_of_core_say_what_they_cannot_count(table, tmp_path):
 
 
 def test_slicing_leaves_the_useful_columns_unprotected_and_says_so(table):
-    release = make_release(table, GainRecoder(k=4, slicing=True, gain_target="illness", alpha=0.9))
+    release = make_release(table, GainRecoder(k=4, slicing=True, gain_target="illness", privacy=[AlphaKAnonymity(0.9)]))
     alpha = next(g for g in release.manifest.promised() if g.kind == "alpha-k-anonymity")
 
     assert alpha.protected
@@ -254,4 +255,4 @@ def test_a_comparison_can_ask_for_them(asked):
     assert wanted.kind == "k-anonymity"
     assert wanted.is_promised_by([{"kind": kind, wanted.name: 0.4, "is_partial": False}])
     assert not wanted.is_promised_by([{"kind": kind, wanted.name: 0.6, "is_partial": False}])
-    assert getattr(build_mechanism("mondrian", {wanted.name: 0.5}), wanted.name) == 0.5
+    assert settings_of(build_mechanism("mondrian", {wanted.name: 0.5}))[wanted.name] == 0.5
