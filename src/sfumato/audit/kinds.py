@@ -25,17 +25,23 @@ LEFT_OUT: Mapping[str, Any] = {"protected?": ["text"]}
 
 
 class UndecidableError(Exception):
-    """A level cannot be measured, because sorted rows do not show which of them is whose.
+    """A level cannot be measured here: sorted rows do not show which of them is whose, or a package is not installed.
 
     Parameters
     ----------
     at_least : float
         What the level is whichever way rows belong together.
+    exception : str
+        Name of the exception that the audit then ends in.
+    remedy : str
+        What makes it possible to measure it.
     """
 
-    def __init__(self, problem: str, at_least: float = 0) -> None:
+    def __init__(self, problem: str, at_least: float = 0, *, exception: str = "promises", remedy: str = "") -> None:
         super().__init__(problem)
         self.at_least = at_least
+        self.exception = exception
+        self.remedy = remedy
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from sfumato.audit.bytes.files import check_file
 from sfumato.audit.checks import IN_MEMORY, AuditReport, Check, Unchecked, listed
 from sfumato.audit.claims import ClaimedPersons, Claims, Promise, is_number, read_claims
 from sfumato.audit.evidence import MEASURED, UNIQUE_ROWS, check_risk
-from sfumato.audit.kinds import JUDGED, Evidence
+from sfumato.audit.kinds import JUDGED, Evidence, UndecidableError
 from sfumato.audit.levels import entropy
 from sfumato.audit.levels.breach import check_large_breach, coarsened_columns, measure_large
 from sfumato.audit.levels.entropy import check_gain_promise
@@ -47,6 +47,7 @@ from sfumato.audit.verify import (
     has_all_roles,
     not_measured,
     open_questions,
+    said_of_bound,
     types_of,
     values_of,
     without_open_questions,
@@ -402,7 +403,7 @@ def _judged_beside(
     checks += [check for gain in gains for check in check_gain_promise(gain, evidence)]
     levels = []
     for promise, level in zip(claims.promises, found.levels, strict=True):
-        own: list[Check] = []
+        own: list[Check | Unchecked] = []
         if isinstance(promise.guarantee, KAnonymity) and promise.guarantee.by_persons:
             checks += check_person_promise(promise.guarantee, evidence)
             own = list(_check_persons(promise, promise.guarantee, reader, counted, original, pair))
@@ -412,7 +413,7 @@ def _judged_beside(
         elif promise.guarantee.kind in COMPARED:
             own = list(_check_level(promise, original, pair, reader.progress))
         checks += own
-        levels.append(own[0].found if own else level)
+        levels.append(own[0].found if own and isinstance(own[0], Check) else level)
     return _with_anew(found, checks, levels)
 
 
@@ -491,7 +492,7 @@ def _check_row_promises(
 
 def _check_level(
     promise: Promise, original: OutlinedTable, pair: ReleaseVsOriginal, progress: Progress | None
-) -> Iterator[Check]:
+) -> Iterator[Check | Unchecked]:
     guarantee = promise.guarantee
     try:
         if isinstance(guarantee, BreachBound):
@@ -500,6 +501,9 @@ def _check_level(
             found = entropy.measure(guarantee, pair)
         else:
             raise AssertionError
+    except UndecidableError as exc:
+        yield from said_of_bound(promise, exc)
+        return
     except (SchemaError, InvalidParameterError) as exc:
         yield not_measured(promise, exc)
         return

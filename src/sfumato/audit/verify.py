@@ -394,7 +394,7 @@ def _check_promise(
     try:
         found = level_of(promise.guarantee, released, pair, population)
     except UndecidableError as exc:
-        yield from _said_of_bound(promise, exc)
+        yield from said_of_bound(promise, exc)
         return
     except (SchemaError, InvalidParameterError) as exc:
         yield not_measured(promise, exc)
@@ -429,7 +429,7 @@ def not_measured(promise: Promise, problem: Exception) -> Check:
     return Check(_level_name(promise), False, f"{kind} cannot be measured: {problem}", promised)
 
 
-def _said_of_bound(promise: Promise, exc: UndecidableError) -> Iterator[Check | Unchecked]:
+def said_of_bound(promise: Promise, exc: UndecidableError) -> Iterator[Check | Unchecked]:
     """Say that a promise holds whichever way rows belong together, or that this cannot be decided."""
     kind, name, parameter = promise.guarantee.name, _level_name(promise), promise.guarantee.level.name
     if promise.guarantee.is_met_by(exc.at_least):
@@ -438,7 +438,7 @@ def _said_of_bound(promise: Promise, exc: UndecidableError) -> Iterator[Check | 
         yield Check(name, True, f"{kind} {said}, whichever rows a group holds", promised, _in_json(exc.at_least))
         yield Unchecked("figures", f"the level of {kind} that the manifest gives as audited: {exc}")
     else:
-        yield Unchecked("promises", f"{kind} was not measured: {exc}")
+        yield Unchecked(exc.exception, f"{kind} was not measured: {exc}", exc.remedy)
 
 
 def _merged_words(promise: Promise, columns: Columns) -> str:

@@ -50,7 +50,7 @@ def measure(guarantee: BreachBound, pair: ReleaseVsOriginal) -> float:
     InvalidParameterError
         If there is nothing to compare with: no released column, or an attacker who is never right.
     UndecidableError
-        If cells are coarser, and sorted rows do not tell whose they are.
+        If cells are coarser and sorted rows do not show whose they are, or scikit-learn is not installed.
     """
     if coarsened_columns(guarantee, pair.claims):
         return _measure_coarsened(guarantee, pair)
@@ -135,8 +135,13 @@ def estimate(
 
     ``cells`` are what is released of the columns, where that is not what they hold.
     """
-    from sfumato.audit.attackers import Attack  # scikit-learn, which no other check needs: half a second
-
+    try:
+        from sfumato.audit.attackers import Attack  # scikit-learn, which no other check needs: half a second
+    except ModuleNotFoundError as exc:
+        if exc.name is None or exc.name.partition(".")[0] not in ("sklearn", "threadpoolctl"):
+            raise
+        problem, remedy = "it needs scikit-learn", "install scikit-learn"
+        raise UndecidableError(problem, math.inf, exception="breach", remedy=remedy) from None
     if not guarantee.columns:
         raise InvalidParameterError("columns", "got none", allowed="at least one")
     is_numeric = [name in guarantee.numeric for name in guarantee.baseline]

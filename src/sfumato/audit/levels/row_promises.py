@@ -145,7 +145,7 @@ def said_of_rows(
         found = level(own)
     except UndecidableError as exc:
         if not guarantee.is_met_by(exc.at_least):
-            return Unchecked(NAME, f"{counts}. By persons it was not measured: {exc}")
+            return Unchecked(NAME, f"{counts}. By persons it was not measured: {exc}", exc.remedy)
         found, at_least = exc.at_least, "at least "
     except (SchemaError, InvalidParameterError) as exc:
         return Unchecked(NAME, f"{counts}. By persons it was not measured: {str(exc).removesuffix('.')}", remedy)
