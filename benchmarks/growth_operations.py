@@ -191,10 +191,14 @@ def make_release(name: str, n_rows: int, folder: Path) -> Any:
 def audit(loaded: Any) -> Any:
     """Audit a release beside its original."""
     from sfumato.audit import audit_release
+    from sfumato.audit.auditor import AuditorHas, PublisherKnows
 
     table, release = loaded
     report = audit_release(
-        release.table, release.manifest.to_dict(), original=table, check_audited_values=False, check_roles=True
+        release.table,
+        release.manifest.to_dict(),
+        AuditorHas(original=table, roles=True),
+        publisher=PublisherKnows(levels_are_stated=False),
     )
     report.raise_if_failed()
     return report

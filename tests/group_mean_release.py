@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from sfumato.audit import audit_release
+from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.manifest_form import parsed_manifest
 from sfumato.datasets.admissions import admissions
 from sfumato.evaluation.comparison import short_guarantees
@@ -55,7 +56,7 @@ def main() -> None:
         promises = [*manifest["guarantees"][:-1], manifest["guarantees"][-1] | changes]
         changed = manifest | {"guarantees": promises}
         sealed = changed | {"digest": manifest_digest(changed)}
-        return audit_release(release.table, sealed, original=table, check_roles=True)
+        return audit_release(release.table, sealed, AuditorHas(original=table, roles=True))
 
     def failed(**changes: Any) -> list[str]:
         return [check.name for check in audited(**changes).checks if not check.passed]

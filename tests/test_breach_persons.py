@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.audit.attackers import _folds_of_persons
+from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.verify import audit_release
 from sfumato.errors import InvalidParameterError, ManifestRefusedError
 from sfumato.learning.fold_scores import folds
@@ -111,7 +112,7 @@ def test_another_column_than_the_declared_one_is_refused(unit):
     entries["guarantees"][0]["unit"] = unit
     entries["digest"] = manifest_digest(entries)
 
-    assert not audit_release(release.table, entries, original=table, check_roles=True).passed
+    assert not audit_release(release.table, entries, AuditorHas(original=table, roles=True)).passed
 
 
 @pytest.mark.parametrize("changes", [{}, {"unit": ""}], ids=["none", "empty"])
@@ -124,7 +125,7 @@ def test_a_promise_that_does_not_say_its_unit_is_refused(changes):
     entries["digest"] = manifest_digest(entries)
 
     with pytest.raises(ManifestRefusedError, match="unit"):
-        audit_release(release.table, entries, original=table, check_roles=True)
+        audit_release(release.table, entries, AuditorHas(original=table, roles=True))
 
 
 def test_one_row_a_person_gives_the_bytes_of_a_table_without_persons(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import clone
 
 import sfumato
+from sfumato.audit.auditor import AuditorHas
 from sfumato.cli.main import run
 from sfumato.errors import SfumatoError
 from sfumato.guarantees import LDiversity, TCloseness
@@ -75,7 +76,9 @@ def test_reprs_show_shapes_and_no_cells(tmp_path):
     for thing in (table, table.columns["a"], table.columns, binary, release, release.table, table.source):
         assert CANARY not in repr(thing)
         assert CANARY not in str(thing)
-    assert CANARY not in repr(sfumato.audit_release(release.table, release.manifest.to_dict(), original=table))
+    assert CANARY not in repr(
+        sfumato.audit_release(release.table, release.manifest.to_dict(), AuditorHas(original=table))
+    )
 
 
 # People who were left out -----------------------------------------------------------------------------------------
@@ -276,5 +279,5 @@ def test_no_figure_has_more_than_three_digits(tmp_path, name):
     for guarantee in release.manifest.guarantees:
         if guarantee["kind"] in ("breach-bound", "privacy-gain"):
             assert digits(guarantee["audited"]) <= 3
-    report = sfumato.audit_release(release.table, release.manifest.to_dict(), original=table)
+    report = sfumato.audit_release(release.table, release.manifest.to_dict(), AuditorHas(original=table))
     assert report.passed, report.failures

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import sfumato
+from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.evidence import with_names_of_files
 from sfumato.audit.manifest_form import _MANIFEST, Kinds, Limited, Names, _form_of, parsed_manifest
 from sfumato.audit.verify import audit_release
@@ -72,11 +73,9 @@ class Audited:
             report = audit_release(
                 self.released,
                 entries,
-                original=self.original,
+                AuditorHas(original=self.original, original_sha256=self.original.source.sha256, roles=True),
                 released_sha256=self.released.source.sha256,
-                original_sha256=self.original.source.sha256,
                 file=self.done.table_path,
-                check_roles=True,
             )
             report = with_names_of_files(report, entries, self.done.table_path, self.original.source)
         except SfumatoError:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.audit.verify import audit_release
 from sfumato.counting.counts import Counts, DenseCounts, Pairs
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
@@ -584,7 +585,10 @@ def test_a_release_by_rows_with_promises_by_persons_is_refused(asked):
         by_persons = build_mechanism("mondrian", {"k": 4, **asked}).release(table)
         forged = by_rows.with_manifest(guarantees=by_persons.manifest.guarantees)
         report = audit_release(
-            forged.table, forged.manifest.to_dict(), original=table, check_roles=True, check_audited_values=False
+            forged.table,
+            forged.manifest.to_dict(),
+            AuditorHas(original=table, roles=True),
+            publisher=PublisherKnows(levels_are_stated=False),
         )
         classes = oracles.classes_of(table, forged.table, "patient", "illness", ["age", "town"])
         crowd = min(len({p for p, _ in rows}) for rows in classes)
@@ -606,7 +610,7 @@ def test_a_level_that_is_not_found_is_refused(asked):
             if name_of(entry) == promise.name:
                 entry[field] /= 2
         entries["digest"] = manifest_digest(entries)
-        report = audit_release(release.table, entries, original=table, check_roles=True)
+        report = audit_release(release.table, entries, AuditorHas(original=table, roles=True))
         assert any(check.name.startswith(promise.name) for check in report.checks if not check.passed)
 
 
@@ -689,7 +693,12 @@ def test_the_k_of_a_share_counts_persons():
     by_rows = Mondrian(k=4, privacy=[AlphaKAnonymity(0.5)]).release(table.with_schema({"patient": "identifier"}))
     by_persons = Mondrian(k=4, privacy=[AlphaKAnonymity(0.5)]).release(table)
     forged = by_rows.with_manifest(guarantees=by_persons.manifest.guarantees)
-    report = audit_release(forged.table, forged.manifest.to_dict(), original=table, check_audited_values=False)
+    report = audit_release(
+        forged.table,
+        forged.manifest.to_dict(),
+        AuditorHas(original=table),
+        publisher=PublisherKnows(levels_are_stated=False),
+    )
 
     (check,) = (check for check in report.checks if check.name == "alpha-k-anonymity by persons: level")
     assert not check.passed
@@ -706,5 +715,5 @@ def test_another_column_than_the_declared_one_is_refused():
             entry["unit"] = "better"
     entries["digest"] = manifest_digest(entries)
 
-    report = audit_release(release.table, entries, original=table, check_roles=True)
+    report = audit_release(release.table, entries, AuditorHas(original=table, roles=True))
     assert "alpha-k-anonymity by persons: persons" in {check.name for check in report.checks if not check.passed}

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import sfumato
 from sfumato.attack.risk import reidentification_of
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.audit.verify import audit_release
 from sfumato.cli.main import run
 from sfumato.counting.counts import Pairs
@@ -174,7 +175,9 @@ def test_a_group_of_which_some_rows_were_left_out_is_refused():
     entries["output"]["rows"] -= 1
     entries["digest"] = manifest_digest(entries)
 
-    report = audit_release(fewer, entries, original=table, check_roles=True, check_audited_values=False)
+    report = audit_release(
+        fewer, entries, AuditorHas(original=table, roles=True), publisher=PublisherKnows(levels_are_stated=False)
+    )
 
     assert "k-anonymity by persons: level" in {check.name for check in report.checks if not check.passed}
 
@@ -284,7 +287,10 @@ def test_groups_of_rows_that_are_promised_as_groups_of_persons_are_refused():
     forged = by_rows.with_manifest(guarantees=(*by_rows.manifest.guarantees, promise))
 
     report = audit_release(
-        forged.table, forged.manifest.to_dict(), original=table, check_roles=True, check_audited_values=False
+        forged.table,
+        forged.manifest.to_dict(),
+        AuditorHas(original=table, roles=True),
+        publisher=PublisherKnows(levels_are_stated=False),
     )
 
     assert {check.name for check in report.checks if not check.passed} == {"k-anonymity by persons: level"}
@@ -297,7 +303,7 @@ def test_persons_told_apart_by_another_column_are_refused(unit):
     statement = KAnonymity(4, ("age", "town"), unit=unit).describe()
     entries = changed(release.manifest, unit=unit, statement=statement)
 
-    report = audit_release(release.table, entries, original=table, check_roles=True)
+    report = audit_release(release.table, entries, AuditorHas(original=table, roles=True))
 
     failed = {check.name for check in report.checks if not check.passed}
     assert "k-anonymity by persons: persons" in failed
@@ -309,7 +315,7 @@ def test_a_person_column_that_the_holder_did_not_declare_is_refused():
     release = make_release(table, Mondrian(k=4))
     undeclared = table.with_schema({"patient": "identifier"})
 
-    report = audit_release(release.table, release.manifest.to_dict(), original=undeclared, check_roles=True)
+    report = audit_release(release.table, release.manifest.to_dict(), AuditorHas(original=undeclared, roles=True))
 
     assert "k-anonymity by persons: persons" in {check.name for check in report.checks if not check.passed}
 
@@ -364,7 +370,7 @@ def test_another_rule_than_the_stated_one_is_refused(tmp_path, changes):
         entries["input"]["one_row_per_person"] |= changes
     entries["digest"] = manifest_digest(entries)
 
-    assert not audit_release(release.table, entries, original=table, check_roles=True).passed
+    assert not audit_release(release.table, entries, AuditorHas(original=table, roles=True)).passed
 
 
 def test_one_row_for_each_value_of_another_column_is_refused():
@@ -374,7 +380,10 @@ def test_one_row_for_each_value_of_another_column_is_refused():
     release = Mondrian(k=2).release(kept.with_schema({"patient": "identifier"}))
 
     report = audit_release(
-        release.table, release.manifest.to_dict(), original=table, check_roles=True, check_audited_values=False
+        release.table,
+        release.manifest.to_dict(),
+        AuditorHas(original=table, roles=True),
+        publisher=PublisherKnows(levels_are_stated=False),
     )
 
     failed = [check.message for check in report.checks if not check.passed]
@@ -750,7 +759,7 @@ def test_no_larger_share_of_persons_loses_a_row_than_of_rows(mechanism, limit, s
 
     assert len(persons_who_lost_rows(table, release)) <= limit * table["patient"].n_distinct
     assert release.manifest.evidence["utility"]["suppression_limit_counts"] == "rows and persons"
-    report = audit_release(release.table, release.manifest.to_dict(), original=table, check_roles=True)
+    report = audit_release(release.table, release.manifest.to_dict(), AuditorHas(original=table, roles=True))
     assert {c.passed for c in report.checks if c.name == "suppression limit: persons"} == {True}
 
 
@@ -826,7 +835,12 @@ def test_a_release_in_which_more_persons_lost_rows_is_refused():
     entries["mechanism"]["parameters"]["max_suppressed_fraction"] = limit
     entries["digest"] = manifest_digest(entries)
 
-    report = audit_release(release.table, entries, original=table, check_roles=True, check_audited_values=False)
+    report = audit_release(
+        release.table,
+        entries,
+        AuditorHas(original=table, roles=True),
+        publisher=PublisherKnows(levels_are_stated=False),
+    )
 
     failed = {check.name for check in report.checks if not check.passed}
     assert failed == {"suppression limit: persons"}
@@ -840,6 +854,6 @@ def test_a_limit_of_persons_in_other_words_is_refused(words):
     entries["evidence"]["utility"]["suppression_limit_counts"] = words
     entries["digest"] = manifest_digest(entries)
 
-    report = audit_release(release.table, entries, original=table, check_roles=True)
+    report = audit_release(release.table, entries, AuditorHas(original=table, roles=True))
 
     assert "suppression limit: persons" in {check.name for check in report.checks if not check.passed}

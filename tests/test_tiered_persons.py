@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.audit.verify import audit_release
 from sfumato.errors import PrivacyNotAchievableError
 from sfumato.guarantees import GlobalAnonymity, KKAnonymity
@@ -130,7 +131,10 @@ def audited(release, table, entries=None, is_sorted=False):
     places = None if is_sorted else np.arange(table.n_rows)
     entries = release.manifest.to_dict() if entries is None else entries
     return audit_release(
-        release.table, entries, original=table, check_roles=True, check_audited_values=True, places=places
+        release.table,
+        entries,
+        AuditorHas(original=table, roles=True),
+        publisher=PublisherKnows(levels_are_stated=True, places=places),
     )
 
 
@@ -181,7 +185,7 @@ def test_another_column_than_the_declared_one_is_refused():
         if entry["unit"] == "patient":
             entry["unit"] = "better"
     entries["digest"] = manifest_digest(entries)
-    report = audit_release(release.table, entries, original=table, check_roles=True)
+    report = audit_release(release.table, entries, AuditorHas(original=table, roles=True))
 
     assert {f"{kind}: persons" for kind in BY_PERSONS} <= failed(report)
 

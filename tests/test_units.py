@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato import release
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.audit.verify import audit_release
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import GUARANTEES
@@ -364,11 +365,8 @@ def test_what_is_made_is_confirmed_and_holds_by_the_definition(mechanism, asked,
         report = audit_release(
             found.table,
             found.manifest.to_dict(),
-            original=original,
-            check_roles=True,
-            check_audited_values=True,
-            population=people,
-            places=places,
+            AuditorHas(original=original, roles=True, register=people),
+            publisher=PublisherKnows(levels_are_stated=True, places=places),
         )
         left = {one.name for one in report.unchecked} - {"figures"}
         of_sorted = OPEN_WHEN_SORTED.get((mechanism, unit), set()) if places is None else set()

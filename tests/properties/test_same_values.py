@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import oracles
 from example_counts import part_of_the_examples
 from sfumato.audit import audit_release, measured_level, risk_profile
+from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.reading.values import ranks, spelled_ranks
 from sfumato.cli.main import run
 from sfumato.counting.classes import class_value_counts
@@ -296,7 +297,7 @@ def test_the_audit_says_how_many_spellings_it_merged():
     rows = [(str(20 + i % 3), "mf"[i % 2], ["HIV", "hiv", "flu", "gout"][i // 6], "ny"[i % 2]) for i in range(24)]
     table = table_of(rows)
     release = make_release(table, Mondrian(k=4, privacy=[LDiversity(2)]))
-    report = audit_release(release.table, release.manifest.to_dict(), original=table)
+    report = audit_release(release.table, release.manifest.to_dict(), AuditorHas(original=table))
 
     (said,) = (check.message for check in report.checks if check.name == "l-diversity: level")
     assert said.endswith("; 1 spelling of 'ill' counted as another's value")

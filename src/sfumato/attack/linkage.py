@@ -36,7 +36,7 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.audit.reading import cells as bit_rows
 from sfumato.audit.reading.cells import ColumnBits, Containing, Words, a_row_of_each, contained, first_ones, packed
 from sfumato.audit.reading.columns import Classes, Refinement
-from sfumato.audit.reading.values import is_text, meanings_beside, numbers_in, ranks
+from sfumato.audit.reading.values import is_text, meanings_read_as, numbers_in, ranks
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, ManifestError, SchemaError
 from sfumato.manifest import AnyTable
 from sfumato.measures.disclosure import (
@@ -119,8 +119,8 @@ def background_column(
 def _of_single_values(reference: pa.Array, released: pa.Array, kind: Kind) -> Containing:
     """Let a released cell stand for the value that means the same: numbers by size, whatever their spelling."""
     is_numeric = kind is Kind.NUMERIC
-    known = meanings_beside(_trimmed(reference), pa.float64() if is_numeric else released.type)
-    shown = meanings_beside(_trimmed(released), pa.float64() if is_numeric else reference.type)
+    known = meanings_read_as(_trimmed(reference), pa.float64() if is_numeric else released.type)
+    shown = meanings_read_as(_trimmed(released), pa.float64() if is_numeric else reference.type)
     place_of: dict[Hashable, int] = {}
     for meaning in (*known, *shown):
         place_of.setdefault(meaning, len(place_of))

@@ -16,6 +16,7 @@ EXCEPTIONS: Mapping[str, str] = {
     "original": "the release was not compared with the original",
     "roles": "the roles of released columns were taken from the manifest",
     "promises": "a promise was not measured",
+    "breach": "a breach bound was not estimated, which needs scikit-learn",
     "format": "the manifest is by a later version of sfumato",
     "figures": "figures of the manifest were not recomputed",
     "mechanism": "the release is by a mechanism of another package, whose settings the audit does not know",

@@ -103,7 +103,7 @@ class ClaimedPerturbation:
 
 @dataclass(frozen=True)
 class ClaimedPersons:
-    """Which row of each person was kept, by which column persons are told apart, and how many rows were left out."""
+    """Which row of each person was kept, by which column persons are identified, and how many rows were left out."""
 
     column: str
     rule: str
@@ -112,7 +112,7 @@ class ClaimedPersons:
 
 @dataclass(frozen=True)
 class ClaimedCommitment:
-    """A keyed hash of the input: it fits one input and one key, and tells nothing to whoever has no key."""
+    """A keyed hash of the input: it fits one input and one key, and says nothing to whoever has no key."""
 
     scheme: str
     release: str

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sfumato.audit.checks import GIVE_ORIGINAL, Check, Unchecked, listed
 from sfumato.audit.claims import ClaimedColumn, Claims
 from sfumato.audit.reading.columns import Columns
-from sfumato.audit.reading.values import TYPICAL, meanings_beside
+from sfumato.audit.reading.values import TYPICAL, meanings_read_as
 from sfumato.schema import Kind, Role
 
 
@@ -49,8 +49,8 @@ def _lacking(column: ClaimedColumn, released: Columns) -> str:
     if column.kind is not Kind.ORDERED or column.domain is None or column.name not in released:
         return ""
     values = released.coded(column.name).values.drop_null()
-    known = set(meanings_beside(pa.array(column.domain, pa.string()), values.type))
-    lacks = not known.issuperset(meanings_beside(values, pa.string()))
+    known = set(meanings_read_as(pa.array(column.domain, pa.string()), values.type))
+    lacks = not known.issuperset(meanings_read_as(values, pa.string()))
     return "has an order without some released values" if lacks else ""
 
 

@@ -33,7 +33,7 @@ from sfumato.audit.levels.anonymity import anonymity_level, containment_level, s
 from sfumato.audit.levels.buckets import largest_share, smallest_bucket
 from sfumato.audit.levels.diversity import distinct_level
 from sfumato.audit.manifest_form import KNOWN_MECHANISMS
-from sfumato.audit.reading.columns import AnyTable, Columns, classes_beside, group_rows, joint_counts
+from sfumato.audit.reading.columns import AnyTable, Columns, classes_without, group_rows, joint_counts
 from sfumato.audit.reading.values import GENERALIZED, numbers_in
 from sfumato.errors import ManifestError, SchemaError
 from sfumato.guarantees import ROUNDING, BucketDiversity
@@ -67,7 +67,7 @@ def _least_different_values(columns: Columns, claims: Claims) -> float:
     if not sensitive:
         problem = "no released column is sensitive"
         raise SchemaError(problem)
-    return min(distinct_level(joint_counts(columns, classes_beside(columns, name), name)) for name in sensitive)
+    return min(distinct_level(joint_counts(columns, classes_without(columns, name), name)) for name in sensitive)
 
 
 def _smallest_bucket(columns: Columns, claims: Claims) -> float:
@@ -217,7 +217,7 @@ def taken_on_trust(claims: Claims, has_original: bool) -> Iterator[Unchecked]:
 
 
 def _is_penalty_measured(claims: Claims) -> bool:
-    """Whether the certainty penalty is computed again beside the original: of ranges and sets, with no row left out."""
+    """Whether the certainty penalty is computed again from the original: of ranges and sets, with no row left out."""
     by_ranges = any(r.rule == GENERALIZED and r.name == r.column for r in claims.recodings.values())
     return by_ranges and not claims.suppressed_rows
 
@@ -391,7 +391,7 @@ def check_figures(claims: Claims, manifest: Mapping[str, Any]) -> Iterator[Check
 
 
 def _is_likely(figure: float) -> bool:
-    """Whether a figure is of a size that measures have: with powers of ten that nobody needs, more could be told."""
+    """Whether a figure is of a size that measures have: with powers of ten that nobody needs, more could be said."""
     return figure == 0 or _LEAST_FIGURE <= abs(figure) < _LARGEST
 
 

@@ -1,6 +1,6 @@
 """How the audit judges each kind of guarantee: its entries in a manifest, and how its level is measured.
 
-A module that measures a guarantee says so itself, by :func:`judge` beside the measuring; ``levels`` loads these
+A module that measures a guarantee says so itself, by :func:`judge` next to the measuring; ``levels`` loads these
 modules. This is the audit's own account of a guarantee, written apart from the one in ``guarantees``, of which it takes
 the promised data only.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfumato.audit.checks import Check, Unchecked
     from sfumato.audit.claims import Claims
-    from sfumato.audit.original.release_vs_original import Beside
+    from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
     from sfumato.audit.population_table import GivenPopulation, InPopulation
     from sfumato.audit.reading.columns import AnyTable, Columns
 
@@ -24,27 +24,33 @@ LEFT_OUT: Mapping[str, Any] = {"protected?": ["text"]}
 """Entry of a guarantee that may be over some of the quasi-identifiers only."""
 
 
-class NotToldError(Exception):
-    """A level cannot be measured, because sorted rows do not tell which of them is whose.
+class UndecidableError(Exception):
+    """A level cannot be measured here: sorted rows do not show which of them is whose, or a package is not installed.
 
     Parameters
     ----------
     at_least : float
         What the level is whichever way rows belong together.
+    exception : str
+        Name of the exception that the audit then ends in.
+    remedy : str
+        What makes it possible to measure it.
     """
 
-    def __init__(self, problem: str, at_least: float = 0) -> None:
+    def __init__(self, problem: str, at_least: float = 0, *, exception: str = "promises", remedy: str = "") -> None:
         super().__init__(problem)
         self.at_least = at_least
+        self.exception = exception
+        self.remedy = remedy
 
 
 @dataclass(frozen=True)
-class Around:
+class Evidence:
     """What the audit has been given in addition to a promise."""
 
     claims: Claims
     original: Columns | None
-    beside: Beside | None
+    release_vs_original: ReleaseVsOriginal | None
     has_roles: bool
     """Whether the role of every column of the original was declared."""
     population: GivenPopulation | None = None
@@ -62,12 +68,12 @@ class Judging:
         Entries that a mechanism may have as parameters of the same name: they must be the same. The first is the level.
     on_release : callable or None
         Measures the level on the released table alone.
-    beside_original : callable or None
-        Measures the level on the release beside its original.
+    with_original : callable or None
+        Measures the level on the release and its original.
     by_persons : callable or None
-        Measures the level by persons, on the release beside its original, which says whose a row is.
+        Measures the level by persons, on the release and its original, which says whose a row is.
     in_population : callable or None
-        Measures the level on the release beside a table of the population. Without any of these functions a promise is
+        Measures the level on the release and a table of the population. Without any of these functions a promise is
         one about how a release came about, see :mod:`sfumato.audit.levels.differential_privacy`.
     by_counts : bool
         Whether counts of distinct released rows are enough to judge it by rows, out of core and on a cluster too.
@@ -80,12 +86,12 @@ class Judging:
     form: Mapping[str, Any]
     parameters: tuple[str, ...] = ()
     on_release: Callable[[Any, AnyTable], float] | None = None
-    beside_original: Callable[[Any, Beside], float] | None = None
-    by_persons: Callable[[Any, Beside], float] | None = None
+    with_original: Callable[[Any, ReleaseVsOriginal], float] | None = None
+    by_persons: Callable[[Any, ReleaseVsOriginal], float] | None = None
     in_population: Callable[[Any, InPopulation], float] | None = None
     by_counts: bool = False
     is_about_fitting_rows: bool = False
-    further: Callable[[Any, Around], Iterator[Check | Unchecked]] | None = None
+    further: Callable[[Any, Evidence], Iterator[Check | Unchecked]] | None = None
 
 
 JUDGED: dict[str, Judging] = {}

@@ -14,11 +14,12 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import pyarrow as pa
 
+from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.bytes.files import check_file
 from sfumato.audit.checks import IN_MEMORY, AuditReport, Check, Unchecked, listed
 from sfumato.audit.claims import ClaimedPersons, Claims, Promise, is_number, read_claims
 from sfumato.audit.evidence import MEASURED, UNIQUE_ROWS, check_risk
-from sfumato.audit.kinds import JUDGED, Around
+from sfumato.audit.kinds import JUDGED, Evidence, UndecidableError
 from sfumato.audit.levels import entropy
 from sfumato.audit.levels.breach import check_large_breach, coarsened_columns, measure_large
 from sfumato.audit.levels.entropy import check_gain_promise
@@ -30,9 +31,9 @@ from sfumato.audit.original.fidelity import check_description, check_rows
 from sfumato.audit.original.labels import check_labels
 from sfumato.audit.original.offered_rows import OfferedRows
 from sfumato.audit.original.preparation import prepared_again
-from sfumato.audit.original.release_vs_original import PENALTY, Beside
+from sfumato.audit.original.release_vs_original import PENALTY, ReleaseVsOriginal
 from sfumato.audit.profile import risk_profile
-from sfumato.audit.reading.columns import Columns, Declared
+from sfumato.audit.reading.columns import AnyTable, Columns
 from sfumato.audit.reading.identifiers import NAME as IDENTIFIERS
 from sfumato.audit.reading.identifiers import check_identifiers
 from sfumato.audit.reading.row_order import is_sorted
@@ -46,6 +47,7 @@ from sfumato.audit.verify import (
     has_all_roles,
     not_measured,
     open_questions,
+    said_of_bound,
     types_of,
     values_of,
     without_open_questions,
@@ -104,7 +106,7 @@ class RowReader(ABC, Generic[AnyRows]):
         """Count the rows that no other row equals on all columns; ``None``: that cannot be counted here."""
 
     @abstractmethod
-    def telling(self, original: AnyRows, names: Sequence[str], sensitive: str) -> list[str]:
+    def determining(self, original: AnyRows, names: Sequence[str], sensitive: str) -> list[str]:
         """Columns among some that equal or determine another one in all rows."""
 
     @abstractmethod
@@ -134,13 +136,10 @@ def audit_rows(
     reader: RowReader[AnyRows],
     released: AnyRows,
     manifest: Mapping[str, Any],
+    has: AuditorHas[AnyRows] | None = None,
     *,
-    original: AnyRows | None = None,
     released_sha256: str | None = None,
-    original_sha256: str | None = None,
-    key: bytes | None = None,
     file: str | Path | None = None,
-    check_roles: Declared = False,
 ) -> AuditReport:
     """Check a release against its manifest and its original as :func:`audit_release` does, with no table in memory.
 
@@ -152,6 +151,8 @@ def audit_rows(
     InputError
         If a file changed while it was being read, or a released folder holds more than its part files.
     """
+    has = has or AuditorHas()
+    original = has.original
     released.ensure_alone()
     claims = read_claims(manifest)
     beyond = list(beyond_counts(claims)) + (["escaped formulas"] if claims.escapes_formulas else [])
@@ -168,7 +169,7 @@ def audit_rows(
         return _refused(reader, f"{exc} of {listed(names)} do not fit in the memory given")
     done: list[Check | Unchecked] = []
     if original is not None and claims.prepared:
-        outline, claims, done = prepared_again(original.outline.as_read, claims, key, None)
+        outline, claims, done = prepared_again(original.outline.as_read, claims, has.key, None)
         original = replace(original, outline=outline)
     offered, whole = None, original
     if original is not None and claims.persons is not None and claims.persons.column in original.schema:
@@ -177,14 +178,8 @@ def audit_rows(
         if offered.n_of_same_persons:
             stated = PersonRows(claims.persons.column, claims.persons.rule, offered.n_of_same_persons)
             original = original.only(places, stated)
-    found = audit_release(
-        counted,
-        manifest,
-        released_sha256=released_sha256,
-        original_sha256=original_sha256,
-        key=key,
-        check_audited_values=True,
-    )
+    known = AuditorHas[AnyTable](original_sha256=has.original_sha256, key=has.key)
+    found = audit_release(counted, manifest, known, released_sha256=released_sha256)
     found = _with_identifiers(found, reader, released, claims)
     if not set(apart) <= set(names):
         found = _with_least_different(found, claims, reader, released)
@@ -198,9 +193,9 @@ def audit_rows(
         more.extend([reader.check_row_order(released, claims)] if is_sorted(claims) else [])
     if original is not None and whole is not None:
         before = Columns(whole.outline)
-        has_roles = has_all_roles(before, check_roles)
+        has_roles = has_all_roles(before, has.roles)
         found = _judged_beside(without_open_questions(found), claims, reader, released, counted, original, has_roles)
-        more.extend(check_description(before, claims, check_roles))
+        more.extend(check_description(before, claims, has.roles))
         rows = check_rows(Columns(released.outline), before, claims, offered)
         more.append(rows)
         more.extend(_check_cells(reader, released, counted, original, claims, rows))
@@ -208,7 +203,7 @@ def audit_rows(
         more.extend(_check_penalty(released, original, claims))
         more.extend(check_labels(original.outline.source, claims))
         more.extend(_not_checked(reader, released, original, claims))
-        more.extend(open_questions(claims, before, check_roles))
+        more.extend(open_questions(claims, before, has.roles))
     for table in (released, original):
         if table is not None:
             table.ensure_unchanged()
@@ -398,27 +393,27 @@ def _judged_beside(
     if not any(own.guarantee.by_persons or own.guarantee.kind in COMPARED for own in claims.promises):
         return found
 
-    def telling(names: Sequence[str], sensitive: str) -> list[str]:
-        return reader.telling(original, names, sensitive)
+    def determining(names: Sequence[str], sensitive: str) -> list[str]:
+        return reader.determining(original, names, sensitive)
 
-    beside = Beside(Columns(released.outline), Columns(original.outline), claims)
-    checks: list[Check | Unchecked] = [*check_large_breach(claims, original, has_roles, telling)]
-    around = Around(claims, beside.original, beside, has_roles)
+    pair = ReleaseVsOriginal(Columns(released.outline), Columns(original.outline), claims)
+    checks: list[Check | Unchecked] = [*check_large_breach(claims, original, has_roles, determining)]
+    evidence = Evidence(claims, pair.original, pair, has_roles)
     gains = [promise.guarantee for promise in claims.promises if isinstance(promise.guarantee, PrivacyGain)]
-    checks += [check for gain in gains for check in check_gain_promise(gain, around)]
+    checks += [check for gain in gains for check in check_gain_promise(gain, evidence)]
     levels = []
     for promise, level in zip(claims.promises, found.levels, strict=True):
-        own: list[Check] = []
+        own: list[Check | Unchecked] = []
         if isinstance(promise.guarantee, KAnonymity) and promise.guarantee.by_persons:
-            checks += check_person_promise(promise.guarantee, around)
-            own = list(_check_persons(promise, promise.guarantee, reader, counted, original, beside))
+            checks += check_person_promise(promise.guarantee, evidence)
+            own = list(_check_persons(promise, promise.guarantee, reader, counted, original, pair))
         elif isinstance(promise.guarantee, BreachBound) and coarsened_columns(promise.guarantee, claims):
             said = f"{promise.guarantee.kind} was not measured: coarsened cells are judged on rows in memory only"
             checks.append(Unchecked("promises", said, IN_MEMORY))
         elif promise.guarantee.kind in COMPARED:
-            own = list(_check_level(promise, original, beside, reader.progress))
+            own = list(_check_level(promise, original, pair, reader.progress))
         checks += own
-        levels.append(own[0].found if own else level)
+        levels.append(own[0].found if own and isinstance(own[0], Check) else level)
     return _with_anew(found, checks, levels)
 
 
@@ -428,16 +423,16 @@ def _check_persons(
     reader: RowReader[AnyRows],
     counted: CountedTable,
     original: AnyRows,
-    beside: Beside,
+    pair: ReleaseVsOriginal,
 ) -> Iterator[Check]:
     """Whether every group has the rows of enough persons, whom the original alone knows."""
     try:
         if guarantee.unit not in original.schema:
             raise ColumnNotFoundError(guarantee.unit, original.schema.names(), where="the original")
-        asked = _asked_of_persons(guarantee, reader, counted, original, beside)
+        asked = _asked_of_persons(guarantee, reader, counted, original, pair)
         found = measure_away(*asked)
-        limited = limit_of_persons(beside.claims)
-        losses = losses_away(*asked) if limited == guarantee and beside.claims.suppressed_rows else (0, 0)
+        limited = limit_of_persons(pair.claims)
+        losses = losses_away(*asked) if limited == guarantee and pair.claims.suppressed_rows else (0, 0)
     except (SchemaError, InvalidParameterError, TooManyRowsError) as exc:
         yield not_measured(promise, exc)
         return
@@ -446,7 +441,7 @@ def _check_persons(
     if isinstance(limited, Check):
         yield limited
     elif limited == guarantee:
-        yield within_limit_of_persons(beside.claims, *losses)
+        yield within_limit_of_persons(pair.claims, *losses)
 
 
 def _asked_of_persons(
@@ -454,13 +449,13 @@ def _asked_of_persons(
     reader: RowReader[AnyRows],
     counted: CountedTable,
     original: AnyRows,
-    beside: Beside,
+    pair: ReleaseVsOriginal,
 ) -> AskedOfPersons:
     return (
         guarantee,
         counted,
         original,
-        list(cell_rules(beside.released, beside.original, beside.claims)),
+        list(cell_rules(pair.released, pair.original, pair.claims)),
         lambda names: reader.counted(original, names),
         lambda known: reader.persons_of_groups(original, known, guarantee.unit),
     )
@@ -477,7 +472,7 @@ def _check_row_promises(
         return
     if len(reader.place_of_each_person(original, ClaimedPersons(person, "first", 0))) == original.n_rows:
         return
-    beside = Beside(Columns(released.outline), before, claims)
+    pair = ReleaseVsOriginal(Columns(released.outline), before, claims)
 
     def level(own: Guarantee) -> float:
         if isinstance(own, BreachBound):
@@ -485,7 +480,7 @@ def _check_row_promises(
         if not isinstance(own, KAnonymity):
             raise AssertionError
         try:
-            return measure_away(*_asked_of_persons(own, reader, counted, original, beside))
+            return measure_away(*_asked_of_persons(own, reader, counted, original, pair))
         except TooManyRowsError as exc:
             raise InvalidParameterError("rows", f"there are {exc}", allowed="as many as fit in memory") from None
 
@@ -496,16 +491,19 @@ def _check_row_promises(
 
 
 def _check_level(
-    promise: Promise, original: OutlinedTable, beside: Beside, progress: Progress | None
-) -> Iterator[Check]:
+    promise: Promise, original: OutlinedTable, pair: ReleaseVsOriginal, progress: Progress | None
+) -> Iterator[Check | Unchecked]:
     guarantee = promise.guarantee
     try:
         if isinstance(guarantee, BreachBound):
             found = measure_large(guarantee, original, progress)
         elif isinstance(guarantee, PrivacyGain):
-            found = entropy.measure(guarantee, beside)
+            found = entropy.measure(guarantee, pair)
         else:
             raise AssertionError
+    except UndecidableError as exc:
+        yield from said_of_bound(promise, exc)
+        return
     except (SchemaError, InvalidParameterError) as exc:
         yield not_measured(promise, exc)
         return
@@ -530,7 +528,9 @@ def _check_cells(
 
 def _check_penalty(released: OutlinedTable, original: OutlinedTable, claims: Claims) -> Iterator[Check]:
     if not _long_generalized(released, original, claims):
-        yield from Beside(Columns(released.outline), Columns(original.outline), claims).check_stated_penalty()
+        yield from ReleaseVsOriginal(
+            Columns(released.outline), Columns(original.outline), claims
+        ).check_stated_penalty()
 
 
 def _long_generalized(released: OutlinedTable, original: OutlinedTable, claims: Claims) -> bool:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.checks import IN_MEMORY, Check, Unchecked, listed
 from sfumato.audit.claims import ClaimedPersons, Claims
-from sfumato.audit.levels.breach import telling_columns
+from sfumato.audit.levels.breach import determining_columns
 from sfumato.audit.levels.persons_not_in_memory import Counts, GroupKeys
 from sfumato.audit.not_in_memory import RowReader, is_long
 from sfumato.audit.original.bags_on_disk import check_bag_on_disk
@@ -34,7 +34,7 @@ from sfumato.audit.reading.block_counting import (
     place_of_each,
 )
 from sfumato.audit.reading.row_order import RowOrder, are_all_numbers, is_sorted, keys_of, ranks_in_order, said_of
-from sfumato.audit.reading.values import is_text, meanings_beside
+from sfumato.audit.reading.values import is_text, meanings_read_as
 from sfumato.errors import InputError
 from sfumato.progress import Progress
 from sfumato.rows.out_of_core import LargeTable
@@ -80,9 +80,9 @@ class BlockReader(RowReader[LargeTable]):
         except InputError:  # too many for the memory given: nothing else that is checked needs them all
             return None
 
-    def telling(self, original: LargeTable, names: Sequence[str], sensitive: str) -> list[str]:
+    def determining(self, original: LargeTable, names: Sequence[str], sensitive: str) -> list[str]:
         """Count pairs of values in one pass, of long columns by DuckDB."""
-        return telling_columns(original, names, sensitive, self.memory, self.progress)
+        return determining_columns(original, names, sensitive, self.memory, self.progress)
 
     def persons_of_groups(self, original: LargeTable, known: GroupKeys, person: str) -> tuple[Counts, Counts, Counts]:
         """Have DuckDB count pairs of a group and a person."""
@@ -193,13 +193,13 @@ def _codes(
     if any(rule.problem for rule in rules):
         return
     by_meaning = {name for name, rule in zip(names, rules, strict=True) if isinstance(rule, _SameMeaning)}
-    beside = {name: other.outline[second].values.type for name, second in zip(names, other_names, strict=True)}
+    other_type = {name: other.outline[second].values.type for name, second in zip(names, other_names, strict=True)}
     for block in table.blocks(list(dict.fromkeys(names)), as_cells=by_meaning, progress=progress):
-        read = {n: meaning_numbers(c, beside[n]) if n in by_meaning else np.asarray(c) for n, c in block.items()}
+        read = {n: meaning_numbers(c, other_type[n]) if n in by_meaning else np.asarray(c) for n, c in block.items()}
         yield [read[name] for name in names]
 
 
-def meaning_numbers(cells: pa.Array, beside: pa.DataType) -> NDArray[np.int64]:
+def meaning_numbers(cells: pa.Array, other_type: pa.DataType) -> NDArray[np.int64]:
     """Numbers of 64 bits that are equal for cells that mean the same, and, but for a rare chance, for no others.
 
     Examples
@@ -208,11 +208,17 @@ def meaning_numbers(cells: pa.Array, beside: pa.DataType) -> NDArray[np.int64]:
     >>> first.tolist() == meaning_numbers(pa.array(["1.0", "-1", None]), pa.int64()).tolist()
     True
     """
-    if cells.type == beside and not is_text(beside) and not pa.types.is_decimal(beside) and beside.bit_width == 64:
+    if (
+        cells.type == other_type
+        and not is_text(other_type)
+        and not pa.types.is_decimal(other_type)
+        and other_type.bit_width == 64
+    ):
         numbers = pc.fill_null(cells.view(pa.int64()), _MISSING)
         return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.int64)
     found = (
-        _MISSING if meaning is None else hash(_SALT + _as_text(meaning)) for meaning in meanings_beside(cells, beside)
+        _MISSING if meaning is None else hash(_SALT + _as_text(meaning))
+        for meaning in meanings_read_as(cells, other_type)
     )
     return np.fromiter(found, dtype=np.int64, count=len(cells))
 

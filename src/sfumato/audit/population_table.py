@@ -1,4 +1,4 @@
-r"""A release beside a table of the population that its people are from: k-map and δ-presence.
+r"""A release and a table of the population that its people are from: k-map and δ-presence.
 
 A person *fits* a class of equal released rows if every cell of the class may mean the person's value. With
 :math:`t_C` the released rows of a class and :math:`p_C` the people of the population who fit it:
@@ -43,7 +43,7 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InPopulation:
-    """Classes of a release beside a population.
+    """Classes of a release and of a population.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class InPopulation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GivenPopulation:
-    """A table of the population that an audit was given, beside the release that it is about.
+    """A table of the population that an audit was given, and the release that it is about.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class GivenPopulation:
 
     @cached_property
     def found(self) -> InPopulation:
-        """Classes of the release beside the population."""
+        """Classes of the release and of the population."""
         return in_population(self.released, self.table, self.claims)
 
     @property

@@ -13,7 +13,7 @@ from sfumato.audit.reading.columns import (
     AnyTable,
     Classes,
     Columns,
-    classes_beside,
+    classes_without,
     group_rows,
     joint_counts,
     n_merged_spellings,
@@ -55,7 +55,8 @@ def risk_profile(table: AnyTable) -> dict[str, Any]:
         **persons,
         "reidentification_risk": by_persons,
         "sensitive": {
-            name: _sensitive(columns, classes_beside(columns, name), name) for name in columns.with_role(Role.SENSITIVE)
+            name: _sensitive(columns, classes_without(columns, name), name)
+            for name in columns.with_role(Role.SENSITIVE)
         },
         "target": _target(columns),
         "containment": _containment(columns, quasi_identifiers, uniques / n_rows),
@@ -63,7 +64,7 @@ def risk_profile(table: AnyTable) -> dict[str, Any]:
 
 
 def _persons(columns: Columns, classes: Classes) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Figures of persons, and their risk; ``None`` where no column tells them apart, or each has one row."""
+    """Figures of persons, and their risk; ``None`` where no column identifies them, or each has one row."""
     names = columns.with_role(Role.PERSON)
     if not names or columns.row_counts is not None:
         return None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.checks import IN_MEMORY, Check, Unchecked
 from sfumato.audit.claims import ClaimedPersons, Claims
-from sfumato.audit.levels.breach import FIGURE_NAMES, FIGURES, counts_tell, figures_tell
+from sfumato.audit.levels.breach import FIGURE_NAMES, FIGURES, counts_determine, figures_determine
 from sfumato.audit.levels.persons_not_in_memory import GroupKeys
 from sfumato.audit.not_in_memory import RowReader, TooManyRowsError
 from sfumato.audit.original.cell_rules import CellRule, FittingRule
@@ -79,17 +79,17 @@ class ClusterReader(RowReader[RowsOnCluster]):
         alike = frame.groupBy(*(f"c{i}" for i in range(len(names)))).agg(sf.count(sf.lit(1)).alias("n"))
         return int(alike.where(sf.col("n") == 1).count())
 
-    def telling(self, original: RowsOnCluster, names: Sequence[str], sensitive: str) -> list[str]:
+    def determining(self, original: RowsOnCluster, names: Sequence[str], sensitive: str) -> list[str]:
         """Count pairs of values; where they are many, the cluster judges them."""
-        return [name for name in names if self._tells(original, name, sensitive)]
+        return [name for name in names if self._determines(original, name, sensitive)]
 
-    def _tells(self, original: RowsOnCluster, name: str, sensitive: str) -> bool:
+    def _determines(self, original: RowsOnCluster, name: str, sensitive: str) -> bool:
         frame = original.rows([(column, _codes_of(original, column)) for column in (name, sensitive)])
         if not (original.is_open(name) or original.is_open(sensitive)):
             with suppress(TooManyRowsError):
                 (values, wanted), counts = grouped_rows(frame, 2, self.most_cells)
-                return counts_tell(sp.coo_array((counts, (values, wanted))).tocsr())
-        return figures_tell(**figures_on_cluster(frame))
+                return counts_determine(sp.coo_array((counts, (values, wanted))).tocsr())
+        return figures_determine(**figures_on_cluster(frame))
 
     def persons_of_groups(
         self, original: RowsOnCluster, known: GroupKeys, person: str
@@ -147,7 +147,7 @@ def _codes_of(table: RowsOnCluster, name: str) -> pa.Array | None:
 
 
 def figures_on_cluster(frame: Frame) -> dict[str, int]:
-    """Figures of the pairs of two columns, ``c0`` and ``c1``, by which one tells the other."""
+    """Figures of the pairs of two columns, ``c0`` and ``c1``, by which one determines the other."""
     from pyspark.sql import functions as sf
 
     pairs = frame.groupBy(sf.col("c0").alias("c"), sf.col("c1").alias("w")).agg(sf.count(sf.lit(1)).alias("n"))

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.audit.bytes.files import check_file
 from sfumato.audit.checks import (
     DECLARE,
@@ -49,7 +50,7 @@ from sfumato.audit.evidence import (
     check_texts,
     taken_on_trust,
 )
-from sfumato.audit.kinds import JUDGED, Around, NotToldError
+from sfumato.audit.kinds import JUDGED, Evidence, UndecidableError
 from sfumato.audit.levels.both_roles import check_both_roles, sensitive_and_known
 from sfumato.audit.levels.breach import sample_words
 from sfumato.audit.levels.buckets import check_bucket_numbers
@@ -58,7 +59,7 @@ from sfumato.audit.levels.persons import check_person_promise, check_person_supp
 from sfumato.audit.levels.registry import (
     is_about_fitting_rows,
     is_measurable,
-    level_beside,
+    level_of,
     measured_level,
     needs_original,
     needs_population,
@@ -69,8 +70,8 @@ from sfumato.audit.manifest_form import KNOWN_MECHANISMS, OWN_PARAMETERS, RELEAS
 from sfumato.audit.original.fidelity import check_description, check_fidelity
 from sfumato.audit.original.labels import check_labels
 from sfumato.audit.original.part_of_union import check_part
-from sfumato.audit.original.preparation import check_prepared, prepared_beside
-from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.original.preparation import check_prepared, with_original_prepared
+from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.population_table import GivenPopulation
 from sfumato.audit.reading.columns import AnyTable, Columns, Declared, n_merged_spellings
 from sfumato.audit.reading.formulas import without_apostrophes
@@ -91,78 +92,53 @@ _OPEN = ("original", "roles", "promises", "format", "figures", "persons", "mecha
 def audit_release(
     released: AnyTable,
     manifest: Mapping[str, Any],
+    has: AuditorHas[AnyTable] | None = None,
     *,
-    original: AnyTable | None = None,
     released_sha256: str | None = None,
-    original_sha256: str | None = None,
-    key: bytes | None = None,
-    project_key: bytes | None = None,
-    population: AnyTable | None = None,
     file: str | Path | None = None,
-    check_audited_values: bool = True,
-    check_roles: Declared = False,
-    places: NDArray[np.intp] | None = None,
-    own_rows: NDArray[np.intp] | None = None,
+    publisher: PublisherKnows | None = None,
 ) -> AuditReport:
     """Check a release against its manifest and, when it is given, against its original.
 
     Parameters
     ----------
     released : Table or BinaryTable
-        The cells as they stand in the file, also where some are escaped.
+        The cells of the file as they are, also where some are escaped.
     manifest : mapping
         The parsed JSON. Roles and kinds of the released columns are taken from it.
-    released_sha256, original_sha256 : str or None
-        Hashes of the files that were read. That of the release is compared with the manifest's, that of the original
-        with the commitment to it, where the manifest has one.
-    key : bytes or None
-        Key of the release, by which that commitment is checked, and pseudonyms and shifted dates are computed again.
-    project_key : bytes or None
-        The same for those that all releases of a project share.
-    population : Table or BinaryTable or None
-        Table of the population, one row a person, which k-map and δ-presence are promised about; without it these
-        promises are an exception.
+    has : AuditorHas or None
+        The original and whatever else the auditor has.
+    released_sha256 : str or None
+        Hash of the released file that was read, which is compared with the manifest's.
     file : path or None
         Where the release was read from: every byte there must be accounted for.
-    check_audited_values : bool
-        Whether the levels found must equal those that the manifest gives as audited.
-    check_roles : bool or collection of str
-        Columns of the original whose roles its holder declared, or whether all were: they must be released under them.
-        The roles of other columns are the manifest's word, which is an exception.
-    places : array or None
-        For the publisher, who knows it: at which place of the release each of its rows stands when they are taken in
-        the original's order. Then each row is compared with its own original. Without it sorted rows are compared as a
-        bag.
-    own_rows : array or None
-        For the publisher, with ``places``: row of the original of each released row, in the original's order. Where
-        rows were left out and cells overlap, nothing else tells which they are. Each row is compared with its own.
+    publisher : PublisherKnows or None
+        What only the publisher knows.
 
     Raises
     ------
     ManifestError
         If the manifest is malformed.
-
-    Notes
-    -----
-    Of a release of several parties' rows together the original that is given is one party's: each of its rows must have
-    a released row of its own. Nobody has all of them, so that the rest is an exception.
     """
+    has = has or AuditorHas()
+    publisher = publisher or PublisherKnows()
+    places, original = publisher.places, has.original
     claims = read_claims(manifest)
     released, unmarked = without_apostrophes(released, claims)
     columns = Columns(released)
-    knows_rows = places is not None or not is_sorted(claims)
+    in_original_order = places is not None or not is_sorted(claims)
     found: list[Check | Unchecked] = [check_digest(manifest, claims), *unmarked]
     is_comparable = True
     if original is not None:
         as_read = original.with_coded_part(original.coded_part.as_read)
-        original, claims, done, is_comparable = prepared_beside(as_read, claims, key, project_key)
+        original, claims, done, is_comparable = with_original_prepared(as_read, claims, has.key, has.project_key)
         found.extend(done)
     given = Columns(original) if original is not None else None
     is_union = claims.input_parties is not None
     before = given if is_comparable and not is_union else None
     if given is not None and not is_comparable:
-        found.extend(check_description(given, claims, check_roles))
-    found.extend(_check_hashes(claims, released_sha256, None if is_union else original_sha256, key))
+        found.extend(check_description(given, claims, has.roles))
+    found.extend(_check_hashes(claims, released_sha256, None if is_union else has.original_sha256, has.key))
     if file is not None:
         types = None if before is None else types_of(before)
         found.extend(check_file(file, claims, released_sha256))
@@ -177,21 +153,23 @@ def audit_release(
     found.extend(check_prepared(columns, claims))
     found.append(_check_promises_exist(claims))
     described = _described(released, claims)
-    beside = None
+    pair = None
     if before is not None:
-        told = None if places is None else own_rows
-        beside = Beside(Columns(described), before, claims, knows_rows=knows_rows, own_rows=told)
-    has_roles = has_all_roles(before, check_roles)
-    register = None if population is None else GivenPopulation(described, population, claims, original, key)
-    found.extend(_check_further(Around(claims, before, beside, has_roles, register)))
+        known_rows = None if places is None else publisher.own_rows
+        pair = ReleaseVsOriginal(
+            Columns(described), before, claims, in_original_order=in_original_order, own_rows=known_rows
+        )
+    has_roles = has_all_roles(before, has.roles)
+    register = None if has.register is None else GivenPopulation(described, has.register, claims, original, has.key)
+    found.extend(_check_further(Evidence(claims, before, pair, has_roles, register)))
     levels = []
     for promise in claims.promises:
-        own = list(_check_promise(promise, described, claims, manifest, check_audited_values, beside, register))
+        own = list(_check_promise(promise, described, claims, manifest, publisher.levels_are_stated, pair, register))
         found.extend(own)
         of_level = (c.found for c in own if isinstance(c, Check) and c.name == _level_name(promise))
         levels.append(next(of_level, None))
-    if beside is not None and any(is_about_fitting_rows(promise.guarantee) for promise in claims.promises):
-        found.extend(beside.check_what_holds())
+    if pair is not None and any(is_about_fitting_rows(promise.guarantee) for promise in claims.promises):
+        found.extend(pair.check_what_holds())
     found.extend(check_stated_risk(described, claims))
     found.extend(check_counts(described, claims))
     found.extend(check_disclosure(Columns(described), claims))
@@ -199,28 +177,28 @@ def audit_release(
     found.extend(check_texts(claims, manifest))
     found.extend(check_samples(claims))
     found.extend(check_suppression(claims))
-    found.extend(check_person_suppression(claims, beside))
-    found.extend(check_row_promises(claims, given, beside))
+    found.extend(check_person_suppression(claims, pair))
+    found.extend(check_row_promises(claims, given, pair))
     found.extend(check_listed_labels(described, claims))
-    found.extend(beside.check_stated_penalty() if beside is not None else ())
-    if before is not None and beside is not None and original is not None:
+    found.extend(pair.check_stated_penalty() if pair is not None else ())
+    if before is not None and pair is not None and original is not None:
         found.extend(check_labels(original.coded_part.source, claims))
         found.extend(
             check_fidelity(
                 columns,
                 before,
                 claims,
-                check_roles=check_roles,
-                generalized=beside.read,
-                offered=beside.offered,
-                knows_rows=knows_rows,
-                own_rows=beside.own_rows,
+                check_roles=has.roles,
+                generalized=pair.read,
+                offered=pair.offered,
+                in_original_order=in_original_order,
+                own_rows=pair.own_rows,
             )
         )
     if is_union and given is not None:
-        found.extend(check_part(columns, given, claims, check_roles))
+        found.extend(check_part(columns, given, claims, has.roles))
     found.extend(_judge_noise(manifest, claims, columns, original))
-    found.extend(open_questions(claims, given, check_roles))
+    found.extend(open_questions(claims, given, has.roles))
     return AuditReport.of(found, levels)
 
 
@@ -314,7 +292,7 @@ def _undeclared(claims: Claims, declared: frozenset[str]) -> Iterator[Unchecked]
 def _judge_noise(
     manifest: Mapping[str, Any], claims: Claims, released: Columns, original: AnyTable | None
 ) -> Iterator[Check | Unchecked]:
-    """Say what cannot be told of rows drawn from noisy counts, and refuse those that are too exact for their noise."""
+    """Say what nobody can decide of rows drawn from noisy counts, and refuse those too exact for their noise."""
     for promise in claims.promises:
         if not is_measurable(promise.guarantee):
             yield unconfirmed(promise)
@@ -349,13 +327,13 @@ def _is_synthetic(claims: Claims) -> bool:
     return claims.perturbation is not None and claims.perturbation.kind == SYNTHETIC
 
 
-def _check_further(around: Around) -> Iterator[Check | Unchecked]:
-    for promise in around.claims.promises:
+def _check_further(evidence: Evidence) -> Iterator[Check | Unchecked]:
+    for promise in evidence.claims.promises:
         if promise.guarantee.by_persons:
-            yield from check_person_promise(promise.guarantee, around)
+            yield from check_person_promise(promise.guarantee, evidence)
         judging = JUDGED.get(promise.guarantee.kind)
         if judging is not None and judging.further is not None:
-            yield from judging.further(promise.guarantee, around)
+            yield from judging.further(promise.guarantee, evidence)
 
 
 def _described(released: AnyTable, claims: Claims) -> AnyTable:
@@ -393,8 +371,8 @@ def _check_promise(
     released: AnyTable,
     claims: Claims,
     manifest: Mapping[str, Any],
-    check_audited_values: bool,
-    beside: Beside | None,
+    levels_are_stated: bool,
+    pair: ReleaseVsOriginal | None,
     population: GivenPopulation | None,
 ) -> Iterator[Check | Unchecked]:
     kind = promise.guarantee.name
@@ -407,23 +385,23 @@ def _check_promise(
     if not is_measurable(promise.guarantee):
         yield from check_construction(promise, Columns(released), claims, manifest)
         return
-    if needs_original(promise.guarantee) and beside is None:
+    if needs_original(promise.guarantee) and pair is None:
         yield Unchecked("promises", f"{kind} was not measured: it needs the original", GIVE_ORIGINAL)
         return
     if needs_population(promise.guarantee) and population is None:
         yield Unchecked("promises", f"{kind} was not measured: it needs the population table", GIVE_POPULATION)
         return
     try:
-        found = level_beside(promise.guarantee, released, beside, population)
-    except NotToldError as exc:
-        yield from _said_of_bound(promise, exc)
+        found = level_of(promise.guarantee, released, pair, population)
+    except UndecidableError as exc:
+        yield from said_of_bound(promise, exc)
         return
     except (SchemaError, InvalidParameterError) as exc:
         yield not_measured(promise, exc)
         return
-    n_rows = None if beside is None else len(beside.rows)
+    n_rows = None if pair is None else len(pair.rows)
     yield check_level(promise, found, n_rows, _merged_words(promise, Columns(released)))
-    if check_audited_values:
+    if levels_are_stated:
         yield check_audited(promise, found)
 
 
@@ -451,16 +429,16 @@ def not_measured(promise: Promise, problem: Exception) -> Check:
     return Check(_level_name(promise), False, f"{kind} cannot be measured: {problem}", promised)
 
 
-def _said_of_bound(promise: Promise, told: NotToldError) -> Iterator[Check | Unchecked]:
-    """Say that a promise holds whichever way rows belong together, or that it cannot be told."""
+def said_of_bound(promise: Promise, exc: UndecidableError) -> Iterator[Check | Unchecked]:
+    """Say that a promise holds whichever way rows belong together, or that this cannot be decided."""
     kind, name, parameter = promise.guarantee.name, _level_name(promise), promise.guarantee.level.name
-    if promise.guarantee.is_met_by(told.at_least):
+    if promise.guarantee.is_met_by(exc.at_least):
         promised = getattr(promise.guarantee, parameter)
-        said = f"holds: promised {parameter} = {promised:g}, found at least {told.at_least:.6g}"
-        yield Check(name, True, f"{kind} {said}, whichever rows a group holds", promised, _in_json(told.at_least))
-        yield Unchecked("figures", f"the level of {kind} that the manifest gives as audited: {told}")
+        said = f"holds: promised {parameter} = {promised:g}, found at least {exc.at_least:.6g}"
+        yield Check(name, True, f"{kind} {said}, whichever rows a group holds", promised, _in_json(exc.at_least))
+        yield Unchecked("figures", f"the level of {kind} that the manifest gives as audited: {exc}")
     else:
-        yield Unchecked("promises", f"{kind} was not measured: {told}")
+        yield Unchecked(exc.exception, f"{kind} was not measured: {exc}", exc.remedy)
 
 
 def _merged_words(promise: Promise, columns: Columns) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sfumato.audit.checks import AuditReport, Check, Unchecked
 from sfumato.audit.claims import Claims, read_claims
-from sfumato.audit.original.preparation import prepared_beside
+from sfumato.audit.original.preparation import with_original_prepared
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.together.appearances import NamedRows, Promised, named_rows
 from sfumato.audit.together.verify import NAME, are_rows_of, check_together
@@ -125,7 +125,7 @@ def as_claimed(original: AnyTable, claims: Claims, person: str) -> AnyTable | No
     done, keys = plain.prepared, plain.prepared.keys if plain.prepared is not None else None
     as_read = plain if done is None else plain.as_read
     secrets = (None, None) if keys is None else (keys.release, keys.project)
-    made, _, _, is_comparable = prepared_beside(original.with_coded_part(as_read), claims, *secrets)
+    made, _, _, is_comparable = with_original_prepared(original.with_coded_part(as_read), claims, *secrets)
     if not is_comparable:
         return None
     columns = {**made.coded_part.columns, **({person: as_read[person]} if person in as_read.columns else {})}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, explained_writing
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.audit.verify import AuditReport, audit_release, with_stated_levels
 from sfumato.errors import InvalidParameterError, OutputError, SchemaError
 from sfumato.guarantees import AboutPopulation
@@ -78,15 +79,17 @@ def make_release(
     report = audit_release(
         proposed.table,
         entries,
-        original=beside,
-        original_sha256=_sha256_of(table),
-        key=_audit_key(proposed),
-        project_key=_project_key(proposed),
-        population=_population_of(proposed),
-        check_audited_values=False,
-        check_roles=True,
-        places=np.arange(proposed.table.n_rows),
-        own_rows=proposed.kept_rows,
+        AuditorHas(
+            original=beside,
+            original_sha256=_sha256_of(table),
+            key=_audit_key(proposed),
+            project_key=_project_key(proposed),
+            register=_population_of(proposed),
+            roles=True,
+        ),
+        publisher=PublisherKnows(
+            levels_are_stated=False, places=np.arange(proposed.table.n_rows), own_rows=proposed.kept_rows
+        ),
     )
     report.raise_if_failed()
     return proposed.with_manifest(guarantees=with_audited(proposed.manifest.guarantees, report.levels))
@@ -279,17 +282,21 @@ def staged(
         return audit_release(
             reread,
             manifest.to_dict(),
-            original=beside,
+            AuditorHas(
+                original=beside,
+                original_sha256=_sha256_of(original),
+                key=_audit_key(release),
+                project_key=_project_key(release),
+                register=_population_of(release),
+                roles=True,
+            ),
             released_sha256=digest,
-            original_sha256=_sha256_of(original),
-            key=_audit_key(release),
-            project_key=_project_key(release),
-            population=_population_of(release),
             file=written,
-            check_audited_values=_states_levels(manifest),
-            check_roles=True,
-            places=np.argsort(order) if reread.n_rows == len(order) else None,
-            own_rows=release.kept_rows,
+            publisher=PublisherKnows(
+                levels_are_stated=_states_levels(manifest),
+                places=np.argsort(order) if reread.n_rows == len(order) else None,
+                own_rows=release.kept_rows,
+            ),
         )
 
     with staged_files(

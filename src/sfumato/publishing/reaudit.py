@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.claims import FLIPPED, SORTED, SYNTHETIC, read_claims
 from sfumato.audit.evidence import with_names_of_files
 from sfumato.audit.manifest_form import parsed_manifest
@@ -62,14 +63,16 @@ def audit_published(
     report = audit_release(
         released,
         entries,
-        original=original,
+        AuditorHas(
+            original=original,
+            original_sha256=original.source.sha256 if original is not None and original.source else None,
+            key=key,
+            project_key=_shared_key(original),
+            register=population,
+            roles=check_roles,
+        ),
         released_sha256=released.source.sha256 if released.source else None,
-        original_sha256=original.source.sha256 if original is not None and original.source else None,
-        key=key,
-        project_key=_shared_key(original),
-        population=population,
         file=table_path,
-        check_roles=check_roles,
     )
     return with_names_of_files(report, entries, table_path, original.source if original is not None else None)
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, exchange, explained_writing
+from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.checks import AuditReport
 from sfumato.audit.evidence import with_names_of_files
 from sfumato.audit.not_in_memory import audit_rows, profile_rows
@@ -451,12 +452,9 @@ def audit_cluster_file(
             _reader(released, memory),
             released,
             entries,
-            original=original,
+            AuditorHas(original=original, original_sha256=_sha256(original), key=key, roles=check_roles),
             released_sha256=_sha256(released),
             file=path,
-            original_sha256=_sha256(original),
-            key=key,
-            check_roles=check_roles,
         )
     return with_names_of_files(report, entries, path, original.source if original is not None else None)
 
@@ -495,12 +493,9 @@ def _audited(
             _reader(released, memory),
             released,
             written.manifest.to_dict(),
-            original=original,
+            AuditorHas(original=original, original_sha256=_sha256(original), key=written.audit_key, roles=True),
             released_sha256=written.manifest.output["sha256"],
-            original_sha256=_sha256(original),
-            key=written.audit_key,
             file=folder,
-            check_roles=True,
         )
 
 

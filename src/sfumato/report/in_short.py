@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,10 +15,12 @@ from sfumato.audit.reading.columns import Columns, group_rows, joint_counts
 from sfumato.errors import SfumatoError, on_one_line
 from sfumato.guarantees import Containment, guarantee_from_dict
 from sfumato.manifest import AnyTable, Manifest
-from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.progress import Progress
 from sfumato.report.guarantee_texts import NO_ORIGINAL, NO_TARGET, NOT_MEASURED, QUICK, share_in_words
 from sfumato.schema import WITHHELD, Role
+
+if TYPE_CHECKING:
+    from sfumato.mechanisms.base import Mechanism, Release
 
 MOST_NAMED = 12
 MOST_LOST = 1 / 3

@@ -6,7 +6,7 @@ All is taken from the released table and its manifest, so that whoever has the r
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,10 +14,12 @@ from sfumato.errors import on_one_line
 from sfumato.guarantees import Guarantee, KAnonymity
 from sfumato.guarantees.base import ReleaseFacts
 from sfumato.manifest import Manifest
-from sfumato.mechanisms.base import Release
 from sfumato.report.guarantee_texts import share_in_words
 from sfumato.report.prepared_columns import not_protected_by, pseudonyms_in
 from sfumato.table.coding import Table
+
+if TYPE_CHECKING:
+    from sfumato.mechanisms.base import Release
 
 MOST_NAMED = 20
 """Columns under no guarantee that are named, those with most unique values first."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from sfumato.attack.correspondence import Correspondence
 from sfumato.attack.risk import attacked_rows
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.manifest import AnyTable, Manifest
@@ -177,11 +178,13 @@ def summarize(
     checked = audit or audit_release(
         release.table,
         manifest.to_dict(),
-        original=original,
-        original_sha256=original.source.sha256 if original is not None and original.source else None,
-        key=release.audit_key,
-        check_roles=True,
-        places=places,
+        AuditorHas(
+            original=original,
+            original_sha256=original.source.sha256 if original is not None and original.source else None,
+            key=release.audit_key,
+            roles=True,
+        ),
+        publisher=PublisherKnows(places=places),
     )
     checked.raise_if_failed()
     rebuilt = mechanism or mechanism_of(manifest, known.declared, original)

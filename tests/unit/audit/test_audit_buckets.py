@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.audit.checks import Check
 from sfumato.audit.claims import read_claims
 from sfumato.audit.kinds import JUDGED
@@ -62,12 +63,12 @@ def cells_of(table, name):
     return table[name].cells().to_pylist()
 
 
-def checks_of(released, before, manifest, *, slices=None, seed=0, rows=None, recoded=(), knows_rows=True):
+def checks_of(released, before, manifest, *, slices=None, seed=0, rows=None, recoded=(), in_original_order=True):
     """Say what the audit finds of the values of slices; where they fit, also of numbers and places."""
     done = manifest.perturbation
     compared = Columns(released), Columns(before), done["bucket"], slices or done["slices"]
     offered = np.arange(before.n_rows) if rows is None else rows
-    if knows_rows:
+    if in_original_order:
         found = list(check_buckets(*compared, offered, recoded))
     else:
         found = [one for one in check_sorted_buckets(*compared, offered, recoded) if isinstance(one, Check)]
@@ -93,7 +94,7 @@ def test_what_the_mechanisms_make_is_confirmed(mechanism):
     release = mechanism.release(before)
 
     assert checks_of(release.table, before, release.manifest) == ALL
-    assert checks_of(release.data, before, release.manifest, knows_rows=False) == ALL
+    assert checks_of(release.data, before, release.manifest, in_original_order=False) == ALL
 
 
 @pytest.mark.parametrize("mechanism", [Anatomy(l=2), Slicer(k=4, l=2)])
@@ -142,7 +143,7 @@ def test_values_that_stay_at_their_rows_are_seen():
     unmoved = with_cells(release.table, illness=cells_of(before, "illness"))
 
     assert checks_of(unmoved, before, release.manifest) == ALL | {"order within buckets": False}
-    assert not checks_of(unmoved, before, release.manifest, knows_rows=False)["order within buckets"]
+    assert not checks_of(unmoved, before, release.manifest, in_original_order=False)["order within buckets"]
 
 
 def test_an_order_of_another_seed_is_seen():
@@ -165,7 +166,7 @@ def test_a_value_that_changed_its_bucket_is_seen():
         cells[here], cells[there] = cells[there], cells[here]
         tampered = with_cells(release.table, **{slice_[0]: cells})
         assert checks_of(tampered, before, release.manifest) == {"slices": False}
-        assert checks_of(tampered, before, release.manifest, knows_rows=False) != ALL
+        assert checks_of(tampered, before, release.manifest, in_original_order=False) != ALL
 
 
 @pytest.mark.parametrize("value", ["u", "x", None])
@@ -175,7 +176,7 @@ def test_a_value_that_the_original_lacks_is_seen(value):
     foreign = ["zz" if cell == value else cell for cell in cells_of(release.table, "illness")]
 
     assert not checks_of(with_cells(release.table, illness=foreign), before, release.manifest)["slices"]
-    assert not checks_of(with_cells(release.table, illness=foreign), before, release.manifest, knows_rows=False)[
+    assert not checks_of(with_cells(release.table, illness=foreign), before, release.manifest, in_original_order=False)[
         "slices"
     ]
 
@@ -211,7 +212,7 @@ def test_what_cannot_be_compared_fails(change):
     release = Anatomy(l=2).release(before)
 
     assert checks_of(release.table, before, release.manifest, **change) == {"slices": False}
-    assert checks_of(release.table, before, release.manifest, **change, knows_rows=False) == {"slices": False}
+    assert checks_of(release.table, before, release.manifest, **change, in_original_order=False) == {"slices": False}
 
 
 def test_a_bucket_must_be_a_new_column_that_is_nowhere_missing():
@@ -269,7 +270,12 @@ class TestWholeAudit:
     def failures(self, release, before, table=None, **changes):
         entries = release.with_manifest(**changes).manifest.to_dict()
         found = [
-            audit_release(table or release.table, entries, original=before, check_audited_values=False, places=places)
+            audit_release(
+                table or release.table,
+                entries,
+                AuditorHas(original=before),
+                publisher=PublisherKnows(levels_are_stated=False, places=places),
+            )
             for places in (np.arange(before.n_rows), None)
         ]
         by_rows, as_bag = ({check.name for check in report.checks if not check.passed} for report in found)

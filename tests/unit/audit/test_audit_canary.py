@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sfumato.audit import audit_release, measured_level, risk_profile
+from sfumato.audit.auditor import AuditorHas
 from sfumato.errors import AuditFailedError, SfumatoError
 from sfumato.guarantees import Containment, KAnonymity, LDiversity, TCloseness
 from sfumato.schema import Kind, Role
@@ -61,7 +62,10 @@ def test_no_check_shows_a_cell_value(rule, missing, suppressed):
     manifest["guarantees"][0]["statement"] = CANARY
 
     report = audit_release(
-        released, manifest, original=ORIGINAL, released_sha256="0" * 64, original_sha256="0" * 64, check_roles=True
+        released,
+        manifest,
+        AuditorHas(original=ORIGINAL, original_sha256="0" * 64, roles=True),
+        released_sha256="0" * 64,
     )
 
     assert len(report.failures) >= 15

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.audit import AuditReport, audit_release
+from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.claims import read_claims
 from sfumato.audit.manifest_form import parsed_manifest
 from sfumato.errors import ManifestError, ManifestRefusedError
@@ -93,7 +94,7 @@ def test_the_manifest_of_a_release_is_read_before_and_after_it_was_written():
 )
 def test_a_wrong_entry_is_a_manifest_error_or_a_failed_check_and_nothing_else(path, value):
     try:
-        said = str(audit_release(TABLE, replaced(full_manifest(), path, value), original=TABLE).failures)
+        said = str(audit_release(TABLE, replaced(full_manifest(), path, value), AuditorHas(original=TABLE)).failures)
     except ManifestError as exc:
         said = str(exc)
 
@@ -104,7 +105,7 @@ def test_a_wrong_entry_is_a_manifest_error_or_a_failed_check_and_nothing_else(pa
 @given(st.sampled_from(PATHS))
 def test_a_missing_entry_is_a_manifest_error_or_a_report(path):
     try:
-        report = audit_release(TABLE, removed(full_manifest(), path), original=TABLE)
+        report = audit_release(TABLE, removed(full_manifest(), path), AuditorHas(original=TABLE))
     except ManifestError:
         return
     assert isinstance(report, AuditReport)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.audit import audit_release
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.audit.claims import read_claims
 from sfumato.errors import InvalidParameterError, ManifestError
 from sfumato.guarantees import guarantee_from_dict
@@ -48,7 +49,12 @@ def audited(guarantee, keep=("a", "c", "y", "ward"), check_roles=True, original=
     released = (IN_INTERVALS if is_cut else original).keep(keep)
     changes = {"recodings": [AS_INTERVALS] if is_cut else []} | changes
     manifest = manifest_of(released, [(guarantee, None)], original, **changes)
-    return audit_release(released, manifest, original=original, check_audited_values=False, check_roles=check_roles)
+    return audit_release(
+        released,
+        manifest,
+        AuditorHas(original=original, roles=check_roles),
+        publisher=PublisherKnows(levels_are_stated=False),
+    )
 
 
 def failed(report):
@@ -123,7 +129,9 @@ def test_numbers_that_are_released_count_all_whatever_cuts_are_stated(recodings,
     released = TABLE.keep(("a", "c", "y", "ward"))
     promise = gain(n_values=N_VALUES | {"c": n_values}, cuts={"c": cuts})
     manifest = manifest_of(released, [(promise, None)], TABLE, recodings=recodings)
-    report = audit_release(released, manifest, original=TABLE, check_audited_values=False, check_roles=True)
+    report = audit_release(
+        released, manifest, AuditorHas(original=TABLE, roles=True), publisher=PublisherKnows(levels_are_stated=False)
+    )
 
     assert "privacy-gain: values" in failed(report)
 
@@ -131,7 +139,12 @@ def test_numbers_that_are_released_count_all_whatever_cuts_are_stated(recodings,
 def test_intervals_with_other_numbers_in_them_are_found():
     changed = table_of(CELLS | {"c": INTERVALS[::-1]}, {"y": Role.TARGET, "ward": Role.OTHER}).keep(("a", "c", "y"))
     manifest = manifest_of(changed, [(gain(), None)], TABLE.keep(("a", "b", "c", "y")), recodings=[AS_INTERVALS])
-    report = audit_release(changed, manifest, original=TABLE.keep(("a", "b", "c", "y")), check_audited_values=False)
+    report = audit_release(
+        changed,
+        manifest,
+        AuditorHas(original=TABLE.keep(("a", "b", "c", "y"))),
+        publisher=PublisherKnows(levels_are_stated=False),
+    )
 
     assert "cells" in failed(report)
 

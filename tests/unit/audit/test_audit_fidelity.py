@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.audit import audit_release
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.audit.claims import ClaimedRecoding
 from sfumato.audit.reading.values import evaluate
 from sfumato.guarantees import Containment, KAnonymity
@@ -43,7 +44,12 @@ def audit(released, original=ORIGINAL, columns=None, check_roles=False, **change
     manifest = manifest_of(released, [(KAnonymity(2, tuple(qi)), 1)], original, **changes)
     if columns is not None:
         manifest = sealed(manifest | {"output": manifest["output"] | {"columns": columns}})
-    report = audit_release(released, manifest, original=original, check_audited_values=False, check_roles=check_roles)
+    report = audit_release(
+        released,
+        manifest,
+        AuditorHas(original=original, roles=check_roles),
+        publisher=PublisherKnows(levels_are_stated=False),
+    )
     return replace(report, checks=tuple(check for check in report.checks if check.name != "k-anonymity: level"))
 
 
@@ -346,11 +352,15 @@ def test_a_wide_sparse_original_is_compared_feature_by_feature():
     part = original.select(np.arange(200))
     manifest = manifest_of(part, [(Containment(2, part.feature_names), 1)], original)
 
-    report = audit_release(part, manifest, original=original, check_roles=True, check_audited_values=False)
+    report = audit_release(
+        part, manifest, AuditorHas(original=original, roles=True), publisher=PublisherKnows(levels_are_stated=False)
+    )
     assert [check.name for check in report.checks if not check.passed] == ["containment: level"]
     assert len(manifest["dropped_columns"]) == 2800
     manifest["dropped_columns"].pop()
-    report = audit_release(part, sealed(manifest), original=original, check_audited_values=False)
+    report = audit_release(
+        part, sealed(manifest), AuditorHas(original=original), publisher=PublisherKnows(levels_are_stated=False)
+    )
     assert report.failures[1:] == ("neither released nor stated as dropped: 'f2999'",)
 
 

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from sfumato.audit import audit_release, measured_level, risk_profile
+from sfumato.audit.auditor import AuditorHas
 from sfumato.guarantees import Containment, KAnonymity, LDiversity, TCloseness
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
@@ -82,6 +83,6 @@ def test_a_selection_from_24604_sparse_features_is_audited():
     manifest = manifest_of(part, [(Containment(int(level), part.feature_names), level)], original)
 
     assert part.n_rows == 1_099
-    assert audit_release(part, manifest, original=original, check_roles=True).passed
-    assert audit_release(part.to_table(), manifest, original=original).passed
+    assert audit_release(part, manifest, AuditorHas(original=original, roles=True)).passed
+    assert audit_release(part.to_table(), manifest, AuditorHas(original=original)).passed
     assert measured_level(Containment(2, original.feature_names), original) == 1

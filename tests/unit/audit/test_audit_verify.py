@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 
 from sfumato.audit import AuditReport, Check, audit_release, measured_level
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.errors import AuditFailedError, InvalidParameterError
 from sfumato.guarantees import Containment, KAnonymity, LDiversity, TCloseness
 from sfumato.schema import Kind, Role
@@ -34,7 +35,7 @@ def failed(report) -> list[str]:
 
 
 def test_every_promise_is_measured_again():
-    report = audit_release(TABLE, honest(), original=TABLE)
+    report = audit_release(TABLE, honest(), AuditorHas(original=TABLE))
 
     assert report.passed
     assert {check.name for check in report.checks} >= {f"{g.kind}: level" for g in GUARANTEES}
@@ -47,8 +48,8 @@ def test_golden_containment_release():
     part = original.keep(["x1", "x2", "x5", "class"])
     names = ("x1", "x2", "x5")
 
-    good = audit_release(part, manifest_of(part, [(Containment(2, names), 2)], original), original=original)
-    bad = audit_release(part, manifest_of(part, [(Containment(3, names), 2)], original), original=original)
+    good = audit_release(part, manifest_of(part, [(Containment(2, names), 2)], original), AuditorHas(original=original))
+    bad = audit_release(part, manifest_of(part, [(Containment(3, names), 2)], original), AuditorHas(original=original))
 
     assert good.passed
     assert bad.failures == ("containment does not hold: promised k = 3, found 2",)
@@ -87,14 +88,14 @@ def test_an_audited_value_must_be_the_one_found():
     manifest = manifest_of(TABLE, [(KAnonymity(2, QI), 3)])
 
     assert failed(audit_release(TABLE, manifest)) == ["k-anonymity: audited level"]
-    assert audit_release(TABLE, manifest, check_audited_values=False).passed
+    assert audit_release(TABLE, manifest, publisher=PublisherKnows(levels_are_stated=False)).passed
 
 
 def test_a_missing_audited_value_fails():
     manifest = manifest_of(TABLE, [(KAnonymity(2, QI), None)])
 
     assert failed(audit_release(TABLE, manifest)) == ["k-anonymity: audited level"]
-    assert audit_release(TABLE, manifest, check_audited_values=False).passed
+    assert audit_release(TABLE, manifest, publisher=PublisherKnows(levels_are_stated=False)).passed
 
 
 def test_a_manifest_that_promises_nothing_fails():
@@ -197,11 +198,11 @@ def test_an_honest_manifest_of_any_table_with_rows_passes(rows):
     if not guarantees:
         return
 
-    assert audit_release(table, honest(guarantees, table), original=table).passed
+    assert audit_release(table, honest(guarantees, table), AuditorHas(original=table)).passed
 
 
 def test_a_report_is_plain_data():
-    report = audit_release(TABLE, honest(), released_sha256="00", original=TABLE)
+    report = audit_release(TABLE, honest(), AuditorHas(original=TABLE), released_sha256="00")
 
     assert json.loads(json.dumps(report.to_dict(), allow_nan=False)) == report.to_dict()
     assert report.to_dict()["passed"] is False

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.audit.verify import audit_release
 from sfumato.errors import InvalidParameterError
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
@@ -43,11 +44,8 @@ def checks(release, visits, own_rows):
     report = audit_release(
         release.table,
         release.manifest.to_dict(),
-        original=visits,
-        check_audited_values=False,
-        check_roles=True,
-        places=np.arange(release.table.n_rows),
-        own_rows=own_rows,
+        AuditorHas(original=visits, roles=True),
+        publisher=PublisherKnows(levels_are_stated=False, places=np.arange(release.table.n_rows), own_rows=own_rows),
     )
     return {check.name: check.passed for check in report.checks}
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato import release
+from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.levels.population import _check_lists, _check_once_each
 from sfumato.audit.verify import audit_release
 from sfumato.datasets.admissions import admissions
@@ -45,7 +46,7 @@ def made(people, sample):
 
 def _audit(made, people=None, original=None, **changes):
     manifest = replace(made.manifest, **changes)
-    return audit_release(made.table, manifest.to_dict(), original=original, population=people)
+    return audit_release(made.table, manifest.to_dict(), AuditorHas(original=original, register=people))
 
 
 def _promising(made, kind, **changes):

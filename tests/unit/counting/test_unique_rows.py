@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato import Mondrian, release
+from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.evidence import MEASURED, UNIQUE_ROWS
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.verify import audit_release
@@ -70,7 +71,7 @@ def test_every_release_states_it_and_the_audit_counts_again(name):
     stated = made.manifest.evidence["risk"][UNIQUE_ROWS]
     assert stated == float(f"{n_unique_rows(made.table) / made.table.n_rows:.3g}")
     data = made.manifest.to_dict()
-    assert audit_release(made.table, data, original=table).passed
+    assert audit_release(made.table, data, AuditorHas(original=table)).passed
     data["evidence"]["risk"][UNIQUE_ROWS] = stated + 0.001 if stated < 1 else 0.5
     failed = [check.name for check in audit_release(made.table, data).checks if not check.passed]
     assert "risk: unique row fraction" in failed

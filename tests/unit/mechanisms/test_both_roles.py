@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from sfumato import Mondrian, release
+from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.verify import audit_release
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.guarantees import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, LDiversity, TCloseness
@@ -158,7 +159,7 @@ def test_the_audit_confirms_what_is_promised(mechanism):
     crowd, diversity = made.manifest.promised()
     assert "discharge_diagnosis" in crowd.columns
     assert "discharge_diagnosis" not in diversity.columns
-    report = audit_release(made.table, made.manifest.to_dict(), original=table, check_roles=True)
+    report = audit_release(made.table, made.manifest.to_dict(), AuditorHas(original=table, roles=True))
     assert report.passed
     assert any("exclude each other in every class" in check.message for check in report.checks)
     described = {entry["name"]: entry["role"] for entry in made.manifest.output["columns"]}
@@ -182,7 +183,7 @@ def test_k_alone_treats_the_column_as_any_quasi_identifier():
 def test_other_recoders_promise_k_over_it(mechanism):
     table = _admissions(400)
     made = release(table, mechanism)
-    assert audit_release(made.table, made.manifest.to_dict(), original=table).passed
+    assert audit_release(made.table, made.manifest.to_dict(), AuditorHas(original=table)).passed
     assert "discharge_diagnosis" in made.manifest.promised()[0].columns
 
 
@@ -249,7 +250,7 @@ def test_a_second_column_of_both_roles_is_refused():
     with pytest.raises(SchemaError, match="values of one can be protected"):
         release(table, Mondrian(k=5, privacy=[LDiversity(2)]))
     made = release(table, Mondrian(k=5, privacy=[LDiversity(2, sensitive="discharge_diagnosis")]))
-    assert audit_release(made.table, made.manifest.to_dict(), original=table).passed
+    assert audit_release(made.table, made.manifest.to_dict(), AuditorHas(original=table)).passed
 
 
 def test_auto_protects_a_plain_sensitive_column_beside_it():
@@ -257,7 +258,7 @@ def test_auto_protects_a_plain_sensitive_column_beside_it():
     table = table.with_schema(table.schema.with_roles({"insurance": "sensitive"}))
     made = release(table, Automatic())
     assert [own.kind for own in made.manifest.promised()] == ["k-anonymity", "l-diversity", "l-diversity"]
-    assert audit_release(made.table, made.manifest.to_dict(), original=table).passed
+    assert audit_release(made.table, made.manifest.to_dict(), AuditorHas(original=table)).passed
 
 
 def test_the_only_quasi_identifier_is_refused():

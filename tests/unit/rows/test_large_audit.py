@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manifest_texts import text_of
+from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.not_in_memory import audit_rows, profile_rows
 from sfumato.audit.original.cell_rules import CellRule
 from sfumato.audit.original.fidelity import are_in_order
@@ -98,9 +99,20 @@ def both_reports(source, output, manifest_path, memory=PLENTY):
     large = open_original(source, ReadOptions(), memory)
     large = large.with_schema(large.schema.with_roles(ROLES))
     after, after_large = read_released(output, manifest), open_released(output, manifest, memory)
-    hashes = {"released_sha256": after.source.sha256, "original_sha256": before.source.sha256}
-    in_memory = audit_release(after, entries, original=before, check_roles=True, **hashes)
-    out_of_core = audit_rows(BlockReader(PLENTY), after_large, entries, original=large, check_roles=True, **hashes)
+    digest = after.source.sha256
+    in_memory = audit_release(
+        after,
+        entries,
+        AuditorHas(original=before, original_sha256=before.source.sha256, roles=True),
+        released_sha256=digest,
+    )
+    out_of_core = audit_rows(
+        BlockReader(PLENTY),
+        after_large,
+        entries,
+        AuditorHas(original=large, original_sha256=before.source.sha256, roles=True),
+        released_sha256=digest,
+    )
     return in_memory, out_of_core
 
 
@@ -400,7 +412,7 @@ def test_a_file_that_is_swapped_after_it_was_counted_is_refused(files):
         output.write_bytes(content + b"\n" if len(said) > 3 else content)
 
     with pytest.raises(InputError):
-        audit_rows(BlockReader(PLENTY, swap), released, entries, original=original)
+        audit_rows(BlockReader(PLENTY, swap), released, entries, AuditorHas(original=original))
 
 
 def test_a_table_without_quasi_identifiers_is_refused_in_words(tmp_path):

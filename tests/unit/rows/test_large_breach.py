@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from manifest_texts import text_of
 from sfumato.audit.levels import breach
-from sfumato.audit.levels.breach import telling_columns
+from sfumato.audit.levels.breach import determining_columns
 from sfumato.cli.main import sfumato
 from sfumato.errors import AuditFailedError, PrivacyNotAchievableError, SchemaError
 from sfumato.manifest import in_three_digits, manifest_digest
@@ -363,11 +363,11 @@ def test_a_missing_value_can_be_the_commonest_of_a_long_column(tmp_path):
     table = read_table(tmp_path / "in.parquet")
     with small_blocks():
         large = open_large(tmp_path / "in.parquet", memory=3 * 4000)
-        found = telling_columns(large, ["c"], "w", MEMORY.n_bytes)
+        found = determining_columns(large, ["c"], "w", MEMORY.n_bytes)
 
     assert large.is_open("w")
     assert naively_tells(column, wanted) == {True}
-    assert breach.tells(table["c"].codes, table["w"].codes)
+    assert breach.determines(table["c"].codes, table["w"].codes)
     assert found == ["c"]
 
 
@@ -571,7 +571,7 @@ def test_pairs_of_values_show_what_rows_show(columns):
 
     assert pairs_give_away(codes[0], codes[1], np.array([*pairs.values()])) in expected
     assert gives_away(np.array(column), np.array(wanted)) in expected
-    assert breach.tells(np.array(column, np.int32), np.array(wanted, np.int32)) in expected
+    assert breach.determines(np.array(column, np.int32), np.array(wanted, np.int32)) in expected
 
 
 @pytest.mark.slow
@@ -589,7 +589,7 @@ def test_the_audit_finds_telling_columns_in_blocks(columns, way, has_missing):
         path = Path(folder) / "in.parquet"
         pyarrow.parquet.write_table(pa.table({"c": pa.array(cells), "w": pa.array([f"w{w}" for w in wanted])}), path)
         large = open_large(path, memory=3 * 4000 if way == "long" else MEMORY.n_bytes)
-        found = telling_columns(large, ["c"], "w", MEMORY.n_bytes)
+        found = determining_columns(large, ["c"], "w", MEMORY.n_bytes)
 
     assert (found == ["c"]) in naively_tells(column, wanted)
 

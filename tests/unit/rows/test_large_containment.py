@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from example_counts import part_of_the_examples
 from manifest_texts import text_of
 from oracles import containment_level
+from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.not_in_memory import audit_rows, profile_rows
 from sfumato.audit.out_of_core import BlockReader
 from sfumato.audit.profile import risk_profile
@@ -325,10 +326,21 @@ def both_reports(source, output, manifest_path):
     before = described(read_original(source, ReadOptions()))
     large = described(open_original(source, ReadOptions(), MEMORY.n_bytes))
     after, after_large = read_released(output, manifest), open_released(output, manifest, MEMORY.n_bytes)
-    hashes = {"released_sha256": after.source.sha256, "original_sha256": before.source.sha256}
+    digest = after.source.sha256
     return (
-        audit_release(after, entries, original=before, check_roles=True, **hashes),
-        audit_rows(BlockReader(MEMORY.n_bytes), after_large, entries, original=large, check_roles=True, **hashes),
+        audit_release(
+            after,
+            entries,
+            AuditorHas(original=before, original_sha256=before.source.sha256, roles=True),
+            released_sha256=digest,
+        ),
+        audit_rows(
+            BlockReader(MEMORY.n_bytes),
+            after_large,
+            entries,
+            AuditorHas(original=large, original_sha256=before.source.sha256, roles=True),
+            released_sha256=digest,
+        ),
     )
 
 

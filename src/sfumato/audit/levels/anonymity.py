@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.audit.kinds import CROWD, LEFT_OUT, Judging, NotToldError, judge
+from sfumato.audit.kinds import CROWD, LEFT_OUT, Judging, UndecidableError, judge
 from sfumato.audit.levels.persons import Ids, fewest_persons_by_fit, released_rows
-from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import AnyTable, Classes, Columns, Counts, distinct_patterns, group_rows, summed
 from sfumato.audit.reading.values import zero_one
 from sfumato.errors import NotBinaryError
@@ -42,13 +42,13 @@ def measure(guarantee: KAnonymity, released: AnyTable) -> float:
     return anonymity_level(group_rows(Columns(released), guarantee.over))
 
 
-def measure_by_persons(guarantee: KAnonymity, beside: Beside) -> float:
+def measure_by_persons(guarantee: KAnonymity, pair: ReleaseVsOriginal) -> float:
     """Fewest persons of a group of equal released rows; 0 for a table without rows."""
     try:
-        rows = released_rows(guarantee.over, beside)
-    except NotToldError as exc:
-        raise NotToldError(str(exc), fewest_persons_by_fit(guarantee, beside)) from None
-    persons = beside.original.coded(guarantee.unit).codes[rows.places]
+        rows = released_rows(guarantee.over, pair)
+    except UndecidableError as exc:
+        raise UndecidableError(str(exc), fewest_persons_by_fit(guarantee, pair)) from None
+    persons = pair.original.coded(guarantee.unit).codes[rows.places]
     pairs = np.unique(np.column_stack([rows.groups, persons]), axis=0)
     return int(np.bincount(pairs[:, 0]).min()) if len(pairs) else 0
 
@@ -218,21 +218,21 @@ def known_items(ones: sp.csr_matrix, reveals: Sequence[str]) -> sp.csr_matrix:
     return sp.csr_matrix(np.column_stack(known))
 
 
-def measure_containment_by_persons(guarantee: Containment, beside: Beside) -> float:
+def measure_containment_by_persons(guarantee: Containment, pair: ReleaseVsOriginal) -> float:
     """Fewest persons with a row that has all revealing values of a row; 0 for a table without rows.
 
     Of a group of equal released rows the original says whose they are. Who has a row of the group has a row with its
     values, so that where rows do not tell it, a group's own fewest persons bound the level.
     """
     try:
-        rows = released_rows(guarantee.columns, beside)
-    except NotToldError as exc:
-        raise NotToldError(str(exc), fewest_persons_by_fit(guarantee, beside)) from None
+        rows = released_rows(guarantee.columns, pair)
+    except UndecidableError as exc:
+        raise UndecidableError(str(exc), fewest_persons_by_fit(guarantee, pair)) from None
     if not len(rows.places):
         return 0
-    first_rows = np.unique(group_rows(beside.released, guarantee.columns).ids, return_index=True)[1]
-    ones = beside.released.ones(guarantee.columns).tocsr()[first_rows]
-    persons = beside.original.coded(guarantee.unit).codes[rows.places]
+    first_rows = np.unique(group_rows(pair.released, guarantee.columns).ids, return_index=True)[1]
+    ones = pair.released.ones(guarantee.columns).tocsr()[first_rows]
+    persons = pair.original.coded(guarantee.unit).codes[rows.places]
     return fewest_holders(Patterns(known_items(ones, guarantee.reveals), None), rows.groups, persons)
 
 

@@ -36,7 +36,7 @@ def sensitive_and_known(promise: Promise, claims: Claims) -> str | None:
 
 
 def check_both_roles(promise: Promise, columns: Columns, claims: Claims) -> Iterator[Check]:
-    """Whether a promise about a sensitive quasi-identifier can be told from its cells, and no two cells overlap."""
+    """Whether a promise about a sensitive quasi-identifier can be judged by its cells, and no two cells overlap."""
     name, kind = sensitive_and_known(promise, claims), promise.guarantee.kind
     if name is None:
         return

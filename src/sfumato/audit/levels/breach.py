@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from sfumato.audit.checks import DECLARE, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
-from sfumato.audit.kinds import Around, Judging, NotToldError, judge
+from sfumato.audit.kinds import Evidence, Judging, UndecidableError, judge
 from sfumato.audit.levels.persons import released_rows
 from sfumato.audit.original.offered_rows import offered_rows
-from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import Columns, group_rows
 from sfumato.errors import InputError, InvalidParameterError, SchemaError
 from sfumato.guarantees import BreachBound
@@ -27,7 +27,7 @@ from sfumato.table.coding import CodedColumn
 from sfumato.table.weighted import OutlinedTable
 
 Numbers = NDArray[np.float64]
-Telling = Callable[[Sequence[str], str], list[str]]
+FindDetermining = Callable[[Sequence[str], str], list[str]]
 
 
 SAMPLE_ROWS = 200_000
@@ -36,7 +36,7 @@ _SAMPLE_CELLS = 20 * 10**6
 _SAMPLE_SEED = 20_190_711
 
 
-def measure(guarantee: BreachBound, beside: Beside) -> float:
+def measure(guarantee: BreachBound, pair: ReleaseVsOriginal) -> float:
     """Lower end of the interval around the privacy breach increase, in percent.
 
     Both sets of columns are taken from the original; that the release has the same cells is checked elsewhere. Where
@@ -49,15 +49,15 @@ def measure(guarantee: BreachBound, beside: Beside) -> float:
         If a column is not in the original, or the sensitive one has fewer than two values.
     InvalidParameterError
         If there is nothing to compare with: no released column, or an attacker who is never right.
-    NotToldError
-        If cells are coarser, and sorted rows do not tell whose they are.
+    UndecidableError
+        If cells are coarser and sorted rows do not show whose they are, or scikit-learn is not installed.
     """
-    if coarsened_columns(guarantee, beside.claims):
-        return _measure_coarsened(guarantee, beside)
-    columns = {name: beside.original.coded(name) for name in _compared(guarantee)}
-    if not sample_words(guarantee, len(beside.rows)):
-        return estimate(guarantee, columns, beside.rows)
-    rows = beside.rows[sampled_rows(len(beside.rows), len(columns))]
+    if coarsened_columns(guarantee, pair.claims):
+        return _measure_coarsened(guarantee, pair)
+    columns = {name: pair.original.coded(name) for name in _compared(guarantee)}
+    if not sample_words(guarantee, len(pair.rows)):
+        return estimate(guarantee, columns, pair.rows)
+    rows = pair.rows[sampled_rows(len(pair.rows), len(columns))]
     return estimate(guarantee, {name: column.take(rows) for name, column in columns.items()}, np.arange(len(rows)))
 
 
@@ -66,18 +66,18 @@ def coarsened_columns(guarantee: BreachBound, claims: Claims) -> list[str]:
     return [name for name in guarantee.columns if name in claims.recodings]
 
 
-def _measure_coarsened(guarantee: BreachBound, beside: Beside) -> float:
-    """Give the attacker the released cells of every row, beside one who has all columns of the original."""
+def _measure_coarsened(guarantee: BreachBound, pair: ReleaseVsOriginal) -> float:
+    """Compare an attacker who has the released cells of every row with one who has all columns of the original."""
     try:
-        found = released_rows(guarantee.columns, beside)
-    except NotToldError as exc:
-        raise NotToldError(str(exc), at_least=math.inf) from None  # nothing is known of the level
-    first_of_group = np.unique(group_rows(beside.released, guarantee.columns).ids, return_index=True)[1]
+        found = released_rows(guarantee.columns, pair)
+    except UndecidableError as exc:
+        raise UndecidableError(str(exc), at_least=math.inf) from None  # nothing is known of the level
+    first_of_group = np.unique(group_rows(pair.released, guarantee.columns).ids, return_index=True)[1]
     drawn = sampled_rows(len(found.places), len(_compared(guarantee)))
     rows, released = found.places[drawn], first_of_group[found.groups[drawn]]
-    columns = {name: beside.original.coded(name).take(rows) for name in _compared(guarantee)}
+    columns = {name: pair.original.coded(name).take(rows) for name in _compared(guarantee)}
     cells = {
-        name: _as_attacked(columns[name], beside.released.coded(name).take(released), name in guarantee.numeric)
+        name: _as_attacked(columns[name], pair.released.coded(name).take(released), name in guarantee.numeric)
         for name in guarantee.columns
     }
     return estimate(guarantee, columns, np.arange(len(rows)), cells)
@@ -135,8 +135,13 @@ def estimate(
 
     ``cells`` are what is released of the columns, where that is not what they hold.
     """
-    from sfumato.audit.attackers import Attack  # scikit-learn, which no other check needs: half a second
-
+    try:
+        from sfumato.audit.attackers import Attack  # scikit-learn, which no other check needs: half a second
+    except ModuleNotFoundError as exc:
+        if exc.name is None or exc.name.partition(".")[0] not in ("sklearn", "threadpoolctl"):
+            raise
+        problem, remedy = "it needs scikit-learn", "install scikit-learn"
+        raise UndecidableError(problem, math.inf, exception="breach", remedy=remedy) from None
     if not guarantee.columns:
         raise InvalidParameterError("columns", "got none", allowed="at least one")
     is_numeric = [name in guarantee.numeric for name in guarantee.baseline]
@@ -189,13 +194,13 @@ def lower_end(scores: Numbers, baseline: Numbers, confidence: float) -> float:
 
 
 def check_breach_promise(
-    guarantee: BreachBound, around: Around, telling: Telling | None = None
+    guarantee: BreachBound, evidence: Evidence, find_determining: FindDetermining | None = None
 ) -> Iterator[Check | Unchecked]:
     """Whether a bound compares with what it should, and what it protects is not simply released.
 
-    ``telling`` finds the columns among some that determine another one; without it they are looked up in the rows.
+    Without ``find_determining`` the columns that determine the protected one are looked up in the rows.
     """
-    claims, original, check_roles = around.claims, around.original, around.has_roles
+    claims, original, check_roles = evidence.claims, evidence.original, evidence.has_roles
     yield _check_baseline(guarantee, claims, original if check_roles else None)
     yield _check_sensitive(guarantee, claims, original, check_roles)
     if original is not None and check_roles:
@@ -204,7 +209,7 @@ def check_breach_promise(
         said = "whether the columns compared with are all quasi-identifiers of the original, with their kinds"
         yield Unchecked("roles", f"{guarantee.name}: {said}", DECLARE)
     if original is not None and guarantee.sensitive in original:
-        yield _check_given_away(guarantee, claims, original, telling)
+        yield _check_given_away(guarantee, claims, original, find_determining)
 
 
 def _check_baseline(guarantee: BreachBound, claims: Claims, original: Columns | None) -> Check:
@@ -254,24 +259,26 @@ def _released_sources(claims: Claims) -> set[str]:
     return recoded | {name for name in claims.names() if name not in claims.recodings}
 
 
-def _check_given_away(guarantee: BreachBound, claims: Claims, original: Columns, telling: Telling | None) -> Check:
-    """Look for columns that determine the protected one: released they tell it, and beside them all looks safe."""
+def _check_given_away(
+    guarantee: BreachBound, claims: Claims, original: Columns, find_determining: FindDetermining | None
+) -> Check:
+    """Look for columns that determine the protected one: they give it away, and compared with them all looks safe."""
     names = _released_sources(claims).union(guarantee.baseline) - {guarantee.sensitive}
     known = [name for name in sorted(names) if name in original]
-    find = telling or (lambda names, sensitive: _tellers(claims, original, names, sensitive))
+    find = find_determining or (lambda names, sensitive: _determining_columns(claims, original, names, sensitive))
     wrong = find(known, guarantee.sensitive)
     said = f"is given away by {listed(wrong)}" if wrong else "is determined by no column released or compared with"
     name = f"{guarantee.name}: given away"
     return Check(name, not wrong, f"{guarantee.name}: the column to be protected {said}")
 
 
-def _tellers(claims: Claims, original: Columns, names: Sequence[str], sensitive: str) -> list[str]:
+def _determining_columns(claims: Claims, original: Columns, names: Sequence[str], sensitive: str) -> list[str]:
     rows = offered_rows(original, claims).rows
     wanted = original.coded(sensitive).codes[rows]
-    return [name for name in names if tells(original.coded(name).codes[rows], wanted)]
+    return [name for name in names if determines(original.coded(name).codes[rows], wanted)]
 
 
-def tells(column: NDArray[np.int32], wanted: NDArray[np.int32]) -> bool:
+def determines(column: NDArray[np.int32], wanted: NDArray[np.int32]) -> bool:
     """Whether a column equals another under any labels, or determines it but for a hundredth of the rows.
 
     To determine it, its values must stand in three rows each on average and be wrong for at most a tenth of the rows
@@ -279,21 +286,22 @@ def tells(column: NDArray[np.int32], wanted: NDArray[np.int32]) -> bool:
 
     Examples
     --------
-    >>> tells(np.array([0, 1, 2] * 4), np.array([0, 0, 1] * 4)), tells(np.array([0, 1] * 6), np.array([0, 0, 1] * 4))
+    >>> wanted = np.array([0, 0, 1] * 4)
+    >>> determines(np.array([0, 1, 2] * 4), wanted), determines(np.array([0, 1] * 6), wanted)
     (True, False)
     """
     if not len(column):
         return False
-    return counts_tell(sp.coo_array((np.ones(len(column), dtype=np.int64), (column, wanted))).tocsr())
+    return counts_determine(sp.coo_array((np.ones(len(column), dtype=np.int64), (column, wanted))).tocsr())
 
 
-def counts_tell(table: sp.csr_array) -> bool:
-    """As :func:`tells`, from the numbers of rows with each value (line) and each wanted one (column)."""
+def counts_determine(table: sp.csr_array) -> bool:
+    """As :func:`determines`, from the numbers of rows with each value (line) and each wanted one (column)."""
     by_value, by_wanted = (np.asarray(table.sum(axis=axis)).ravel() for axis in (1, 0))
     common = int(by_wanted.argmax())
     known = np.asarray(table.max(axis=1).todense()).ravel()
     guessed = np.asarray(table[:, [common]].todense()).ravel()
-    return figures_tell(
+    return figures_determine(
         n_rows=int(by_value.sum()),
         n_values=int(np.count_nonzero(by_value)),
         n_wanted=int(np.count_nonzero(by_wanted)),
@@ -303,8 +311,8 @@ def counts_tell(table: sp.csr_array) -> bool:
     )
 
 
-def figures_tell(*, n_rows: int, n_values: int, n_wanted: int, n_pairs: int, n_right: int, n_common: int) -> bool:
-    """As :func:`tells`, from the distinct values and pairs, rows told rightly, and rows with the commonest value."""
+def figures_determine(*, n_rows: int, n_values: int, n_wanted: int, n_pairs: int, n_right: int, n_common: int) -> bool:
+    """As :func:`determines`, from the numbers of values, of pairs and of rows guessed rightly."""
     if n_pairs == n_values == n_wanted and not _is_nearly_unique(n_wanted, n_rows):
         return True
     if n_rows < 3 * n_values:
@@ -331,7 +339,7 @@ judge(
             "numeric": ["text"],
         },
         parameters=("max_breach_increase", "attacker", "metric"),
-        beside_original=measure,
+        with_original=measure,
         by_persons=measure,
         further=check_breach_promise,
     ),
@@ -366,13 +374,13 @@ FROM by_value
 
 
 def check_large_breach(
-    claims: Claims, original: OutlinedTable, has_roles: bool, telling: Telling
+    claims: Claims, original: OutlinedTable, has_roles: bool, find_determining: FindDetermining
 ) -> Iterator[Check | Unchecked]:
-    """Check what a bound compares with and what it protects; ``telling`` looks in all rows for what gives it away."""
-    around = Around(claims, Columns(original.outline), None, has_roles)
+    """Check what a bound compares with and what it protects, in all rows."""
+    evidence = Evidence(claims, Columns(original.outline), None, has_roles)
     for promise in claims.promises:
         if isinstance(promise.guarantee, BreachBound):
-            yield from check_breach_promise(promise.guarantee, around, telling)
+            yield from check_breach_promise(promise.guarantee, evidence, find_determining)
 
 
 def measure_large(guarantee: BreachBound, original: OutlinedTable, progress: Progress | None = None) -> float:
@@ -390,7 +398,7 @@ def measure_large(guarantee: BreachBound, original: OutlinedTable, progress: Pro
     return estimate(guarantee, original.taken(names, drawn, progress=progress), np.arange(len(drawn)))
 
 
-def telling_columns(
+def determining_columns(
     original: LargeTable, names: Sequence[str], sensitive: str, memory: int, progress: Progress | None = None
 ) -> list[str]:
     """Columns that equal or determine another one in all rows: counted in one pass, long ones by DuckDB.
@@ -408,8 +416,8 @@ def telling_columns(
     for block in original.blocks([*few, sensitive], progress=progress) if few else ():
         for name, counted in counts.items():
             counted += np.bincount(np.asarray(block[name]) * np.int64(n_wanted) + block[sensitive], None, len(counted))
-    found = {name for name, counted in counts.items() if counts_tell(sp.csr_array(counted.reshape(-1, n_wanted)))}
-    found |= {name for name in names if name not in counts and _tells(original, name, sensitive, memory)}
+    found = {name for name, counted in counts.items() if counts_determine(sp.csr_array(counted.reshape(-1, n_wanted)))}
+    found |= {name for name in names if name not in counts and _determines(original, name, sensitive, memory)}
     return [name for name in names if name in found]
 
 
@@ -426,7 +434,7 @@ def _with_few_pairs(original: LargeTable, names: Sequence[str], sensitive: str, 
     return found
 
 
-def _tells(original: LargeTable, name: str, sensitive: str, memory: int) -> bool:
+def _determines(original: LargeTable, name: str, sensitive: str, memory: int) -> bool:
     """Count pairs of one column by DuckDB, which spills them."""
     import duckdb
 
@@ -453,7 +461,7 @@ def _tells(original: LargeTable, name: str, sensitive: str, memory: int) -> bool
         problem = "its values cannot be counted in the given memory"
         hint = "give more memory, or free disk space for spilling"
         raise InputError(problem, path=original.source.name, column=name, hint=hint, remedy=("memory",)) from None
-    return figures_tell(**dict(zip(FIGURE_NAMES, figures, strict=True)))
+    return figures_determine(**dict(zip(FIGURE_NAMES, figures, strict=True)))
 
 
 def _stored_type(original: LargeTable, name: str) -> pa.DataType:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.checks import Check, Unchecked, listed
 from sfumato.audit.claims import Claims
-from sfumato.audit.kinds import Around, Judging, judge
+from sfumato.audit.kinds import Evidence, Judging, judge
 from sfumato.audit.original.assignment import Pairs
 from sfumato.audit.reading.columns import AnyTable, Classes, Columns, Refinement, group_rows, joint_counts
 from sfumato.audit.reading.row_order import dense_ranks
@@ -79,10 +79,10 @@ def check_bucket_promise(
     return Check(name, not problem, f"{promise.kind} {said}")
 
 
-def _check_stated(promise: BucketSize | BucketDiversity, around: Around) -> Iterator[Check]:
-    stated = around.claims.perturbation
+def _check_stated(promise: BucketSize | BucketDiversity, evidence: Evidence) -> Iterator[Check]:
+    stated = evidence.claims.perturbation
     bucket, slices = (stated.bucket, stated.slices) if stated is not None else (None, ())
-    yield check_bucket_promise(promise, bucket, slices, around.claims.names(Role.QUASI_IDENTIFIER))
+    yield check_bucket_promise(promise, bucket, slices, evidence.claims.names(Role.QUASI_IDENTIFIER))
 
 
 def _misplaced(promise: BucketDiversity, slices: Slices, quasi_identifiers: Sequence[str]) -> str:
@@ -231,7 +231,7 @@ def check_sorted_buckets(
     n_buckets = len(buckets.sizes)
     cells = [after * n_buckets + buckets.ids for _, after in pieces]
     fitting, at = _buckets_that_fit([before for before, _ in pieces], cells, n_buckets)
-    is_told = np.bincount(fitting, minlength=len(rows)).max(initial=0) <= 1
+    is_unique = np.bincount(fitting, minlength=len(rows)).max(initial=0) <= 1
     is_filled = True
     for (before, _), own in zip(pieces, cells, strict=True):
         known, cell = np.unique(own, return_inverse=True)
@@ -241,7 +241,7 @@ def check_sorted_buckets(
         is_filled &= Pairs(each, wanted, fitting, place).can_be_filled()
     said = "are kept" if is_filled else "differ from the original's"
     yield Check("slices", is_filled, f"the values of {len(slices):,} slices in each bucket {said}")
-    if is_filled and not is_told:
+    if is_filled and not is_unique:
         said = "whether the values of all slices of a bucket come from the same rows: some rows fit several buckets"
         yield Unchecked("cells", said)
 

@@ -266,7 +266,7 @@ class Consistency:
 
     @cached_property
     def released_per_original(self) -> Counts:
-        """Number of released rows that are consistent with each distinct original (``originals.ids`` tells a row's)."""
+        """Number of released rows that are consistent with each distinct original (``originals.ids`` gives a row's)."""
         return self._counts[0]
 
     @cached_property

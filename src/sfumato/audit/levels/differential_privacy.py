@@ -205,13 +205,13 @@ def _check_asked(kind: str, promised: float, claims: Claims) -> Check:
 
 def _check_silence(kind: str, claims: Claims, manifest: Mapping[str, Any]) -> Check:
     """Whether the manifest says nothing that would tell more than the noisy result."""
-    told = list(dict.fromkeys(_further(manifest, _ALLOWED, "")))
-    told += ["guarantees (more than one)"] if len(claims.promises) > 1 else []
-    if told:
-        said = f"may say nothing that is not on the list for differential privacy, but has: {', '.join(told[:5])}"
+    disallowed = list(dict.fromkeys(_further(manifest, _ALLOWED, "")))
+    disallowed += ["guarantees (more than one)"] if len(claims.promises) > 1 else []
+    if disallowed:
+        said = f"may say nothing that is not on the list for differential privacy, but has: {', '.join(disallowed[:5])}"
     else:
         said = "says nothing but the released rows and public parameters"
-    return Check(f"{kind}: silence", not told, f"{kind}: the manifest {said}")
+    return Check(f"{kind}: silence", not disallowed, f"{kind}: the manifest {said}")
 
 
 def _further(entry: Any, allowed: _Form, place: str) -> Iterator[str]:
@@ -354,7 +354,7 @@ judge(DifferentialPrivacy.kind, Judging(form={"epsilon": "number", "columns": ["
 # Whether released counts are too exact for the noise that they are said to have.
 #
 # Nobody can see in one release that noise was drawn, but rows that were released as they are, or with far less noise,
-# can be told from noisy ones where the original is at hand: noise would hardly ever have come out so small.
+# can be distinguished from noisy ones where the original is at hand: noise would hardly ever have come out so small.
 #
 # **What is computed.** In the cells of one class (patterns of 0/1 features), let :math:`c_i` be the original's counts
 # and :math:`r_i` the released ones, both with the sum n. An honest release adds to every :math:`c_i` noise Z of its
@@ -379,7 +379,7 @@ judge(DifferentialPrivacy.kind, Judging(form={"epsilon": "number", "columns": ["
 LEAST_PROBABILITY = 1e-9
 """Probability at most that a release with the stated noise is refused as too exact."""
 NOISE = "noise"
-"""Name of what cannot be told of one release."""
+"""Name of what one release cannot show."""
 
 _SMALLEST_SCALE, _LARGEST_SCALE, _LARGEST_THRESHOLD = 0.01, 1e8, 10**11
 _SMALLER = (0.0, 1 / 8, 1 / 4, 1 / 2)
@@ -405,7 +405,7 @@ class ClassCells:
 
 
 def check_exactness(released: Columns, original: Columns, claims: Claims) -> Check | Unchecked:
-    """Refuse counts that are too exact for the stated noise; otherwise say that it cannot be told whether it is."""
+    """Refuse counts that are too exact for the stated noise; otherwise say that this cannot be decided."""
     stated = claims.perturbation
     scale = next((spent.scale for spent in stated.budget if spent.step == COUNTS), 0.0) if stated else 0.0
     threshold = stated.threshold if stated else 0

@@ -18,7 +18,7 @@ import numpy as np
 
 from sfumato.audit.kinds import LEFT_OUT, Judging, judge
 from sfumato.audit.levels.persons import PersonValues, larger_of_spellings
-from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import (
     AnyTable,
     Classes,
@@ -100,9 +100,9 @@ def recursive_level_of_weights(joint: Joint, c: float) -> int:
     return least or 0
 
 
-def measure_by_persons(guarantee: LDiversity, beside: Beside) -> float:
+def measure_by_persons(guarantee: LDiversity, pair: ReleaseVsOriginal) -> float:
     """Largest l that holds by persons, in the guarantee's variant; 0 for a table without rows."""
-    found = PersonValues.of(guarantee, beside)
+    found = PersonValues.of(guarantee, pair)
     if guarantee.variant == "distinct":
         return found.matched_level()
     if guarantee.variant == "recursive":
@@ -195,10 +195,10 @@ def closeness_level(columns: Columns, classes: Classes, name: str, distance: Clo
     return max(level(joint_counts(columns, classes, name, spelled=spelled)) for spelled in ways)
 
 
-def measure_closeness_by_persons(guarantee: TCloseness, beside: Beside) -> float:
+def measure_closeness_by_persons(guarantee: TCloseness, pair: ReleaseVsOriginal) -> float:
     """Smallest t that holds by persons, by the values and by their spellings: merging values can hide a distance."""
     return larger_of_spellings(
-        guarantee, beside, ordered_distance_level if guarantee.distance == "ordered" else equal_distance_level
+        guarantee, pair, ordered_distance_level if guarantee.distance == "ordered" else equal_distance_level
     )
 
 

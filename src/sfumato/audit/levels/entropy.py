@@ -10,9 +10,9 @@ import numpy as np
 
 from sfumato.audit.checks import DECLARE, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
-from sfumato.audit.kinds import Around, Judging, judge
+from sfumato.audit.kinds import Evidence, Judging, judge
 from sfumato.audit.manifest_form import Names
-from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.values import numbers_in
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import PrivacyGain
@@ -21,7 +21,7 @@ from sfumato.table.coding import CodedColumn
 from sfumato.table.weighted import OpenColumn, WeightedColumn
 
 
-def measure(guarantee: PrivacyGain, beside: Beside) -> float:
+def measure(guarantee: PrivacyGain, pair: ReleaseVsOriginal) -> float:
     """Entropy of the removed columns in the original, over the largest that all columns could have together.
 
     Raises
@@ -34,7 +34,7 @@ def measure(guarantee: PrivacyGain, beside: Beside) -> float:
     most = math.fsum(math.log2(n) for n in guarantee.n_values.values())
     if not most > 0:
         raise InvalidParameterError("n_values", "got 1 for each column", allowed="above 1 for some column")
-    taken = math.fsum(_entropy(list(_counts(guarantee, name, beside).values())) for name in guarantee.removed)
+    taken = math.fsum(_entropy(list(_counts(guarantee, name, pair).values())) for name in guarantee.removed)
     return taken / most
 
 
@@ -44,10 +44,10 @@ def _entropy(counts: list[int]) -> float:
     return math.log2(n_rows) - math.fsum(c * math.log2(c) for c in counts) / n_rows if n_rows else 0.0
 
 
-def _counts(guarantee: PrivacyGain, name: str, beside: Beside) -> dict[int, int]:
+def _counts(guarantee: PrivacyGain, name: str, pair: ReleaseVsOriginal) -> dict[int, int]:
     """Rows by value, or by interval where the column is cut; a missing value is one of its own."""
-    coded = beside.original.coded(name)
-    by_value = _counts_by_code(coded, beside)
+    coded = pair.original.coded(name)
+    by_value = _counts_by_code(coded, pair)
     if name not in guarantee.cuts:
         return by_value
     numbers, wrong = numbers_in(coded.values)
@@ -61,33 +61,33 @@ def _counts(guarantee: PrivacyGain, name: str, beside: Beside) -> dict[int, int]
     return by_interval
 
 
-def _counts_by_code(coded: CodedColumn, beside: Beside) -> dict[int, int]:
+def _counts_by_code(coded: CodedColumn, pair: ReleaseVsOriginal) -> dict[int, int]:
     if isinstance(coded, OpenColumn):
         raise SchemaError("a column that is counted has too many distinct values to be listed")
     if isinstance(coded, WeightedColumn):  # of a file larger than memory, where no row is left out
         return dict(enumerate(coded.counts.tolist()))
-    codes, counts = np.unique(coded.codes[beside.rows], return_counts=True)
+    codes, counts = np.unique(coded.codes[pair.rows], return_counts=True)
     return dict(zip(codes.tolist(), counts.tolist(), strict=True))
 
 
-def _n_values(guarantee: PrivacyGain, name: str, beside: Beside) -> int:
+def _n_values(guarantee: PrivacyGain, name: str, pair: ReleaseVsOriginal) -> int:
     """Values that a column has; of one that is cut and released, those in the release: plain numbers count all."""
-    n_original, released = len(_counts(guarantee, name, beside)), beside.released
+    n_original, released = len(_counts(guarantee, name, pair)), pair.released
     if name in guarantee.cuts and name in guarantee.columns and name in released:
         return max(n_original, released.coded(name).n_distinct)
     return n_original
 
 
-def check_gain_promise(guarantee: PrivacyGain, around: Around) -> Iterator[Check | Unchecked]:
+def check_gain_promise(guarantee: PrivacyGain, evidence: Evidence) -> Iterator[Check | Unchecked]:
     """Whether a gain counts only columns that are gone, and all columns that should be counted, with all values."""
-    claims, beside, check_roles = around.claims, around.beside, around.has_roles
+    claims, pair, check_roles = evidence.claims, evidence.release_vs_original, evidence.has_roles
     yield _check_removed(guarantee, claims)
-    yield _check_columns(guarantee, claims, beside if check_roles else None)
-    if beside is None or not check_roles:
+    yield _check_columns(guarantee, claims, pair if check_roles else None)
+    if pair is None or not check_roles:
         said = "whether the columns counted are all quasi-identifiers of the original"
         yield Unchecked("roles", f"{guarantee.kind}: {said}", DECLARE)
-    if beside is not None:
-        yield _check_values(guarantee, beside)
+    if pair is not None:
+        yield _check_values(guarantee, pair)
 
 
 def _check_removed(guarantee: PrivacyGain, claims: Claims) -> Check:
@@ -97,23 +97,23 @@ def _check_removed(guarantee: PrivacyGain, claims: Claims) -> Check:
     return Check(f"{guarantee.kind}: removed", not wrong, f"{guarantee.kind}: the columns counted as removed {said}")
 
 
-def _check_columns(guarantee: PrivacyGain, claims: Claims, beside: Beside | None) -> Check:
+def _check_columns(guarantee: PrivacyGain, claims: Claims, pair: ReleaseVsOriginal | None) -> Check:
     """With a column left out, the largest entropy is smaller and the gain looks larger."""
     expected = {*claims.names(Role.QUASI_IDENTIFIER), *claims.dropped_columns}
     wrong = [name for name in guarantee.n_values if name not in expected]
-    if beside is not None:
-        wrong = sorted(set(beside.original.with_role(Role.QUASI_IDENTIFIER)) ^ set(guarantee.n_values))
+    if pair is not None:
+        wrong = sorted(set(pair.original.with_role(Role.QUASI_IDENTIFIER)) ^ set(guarantee.n_values))
     said = f"are not the original's quasi-identifiers: {listed(wrong)}"
     if not wrong:
-        said = "were released or dropped" if beside is None else "are the original's quasi-identifiers"
+        said = "were released or dropped" if pair is None else "are the original's quasi-identifiers"
     return Check(f"{guarantee.kind}: counted columns", not wrong, f"{guarantee.kind}: the columns counted {said}")
 
 
-def _check_values(guarantee: PrivacyGain, beside: Beside) -> Check:
+def _check_values(guarantee: PrivacyGain, pair: ReleaseVsOriginal) -> Check:
     """With fewer values than a column has, the largest entropy is smaller and the gain looks larger."""
     name = f"{guarantee.kind}: values"
     try:
-        found = {column: _n_values(guarantee, column, beside) for column in guarantee.n_values}
+        found = {column: _n_values(guarantee, column, pair) for column in guarantee.n_values}
     except SchemaError as exc:
         return Check(name, False, f"{guarantee.kind}: values cannot be counted: {exc}")
     wrong = [column for column, n in found.items() if n > guarantee.n_values[column]]
@@ -132,7 +132,7 @@ judge(
             "cuts": Names(["number"]),
         },
         parameters=("min_privacy_gain",),
-        beside_original=measure,
+        with_original=measure,
         further=check_gain_promise,
     ),
 )

@@ -26,10 +26,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.audit.kinds import CROWD, Judging, NotToldError, judge
+from sfumato.audit.kinds import CROWD, Judging, UndecidableError, judge
 from sfumato.audit.levels.consistency import Consistency
 from sfumato.audit.original.assignment import Pairs
-from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.cells import ColumnBits, ones, packed
 from sfumato.audit.reading.columns import Classes
 from sfumato.guarantees import GlobalAnonymity, KKAnonymity
@@ -43,26 +43,26 @@ _MOST_FITTING = 1 << 22
 _MOST_STEPS = 1 << 28
 
 
-def measure_kk_by_persons(guarantee: KKAnonymity, beside: Beside) -> float:
+def measure_kk_by_persons(guarantee: KKAnonymity, pair: ReleaseVsOriginal) -> float:
     """Fewest persons whose rows of one table fit a row of the other; 0 for a table without rows."""
-    found, persons = beside.consistency(guarantee.columns), _persons(guarantee, beside)
+    found, persons = pair.consistency(guarantee.columns), _persons(guarantee, pair)
     of_released = PersonsThatFit.of_classes(found, persons).fewest()
     of_originals = PersonsThatFit.of_originals(found, persons, found.released_per_original)
-    return _least(guarantee, beside, of_originals, of_released)
+    return _least(guarantee, pair, of_originals, of_released)
 
 
-def measure_global_by_persons(guarantee: GlobalAnonymity, beside: Beside) -> float:
+def measure_global_by_persons(guarantee: GlobalAnonymity, pair: ReleaseVsOriginal) -> float:
     """Fewest persons whose released rows an original row has in perfect matchings; 0 where there is none."""
-    found, persons = beside.consistency(guarantee.columns), _persons(guarantee, beside)
+    found, persons = pair.consistency(guarantee.columns), _persons(guarantee, pair)
     if found.in_one_component is None:
         return 0
     n_rows = found.assignable_per_original
-    return _least(guarantee, beside, PersonsThatFit.of_originals(found, persons, n_rows, found.in_one_component))
+    return _least(guarantee, pair, PersonsThatFit.of_originals(found, persons, n_rows, found.in_one_component))
 
 
 def _least(
     guarantee: KKAnonymity | GlobalAnonymity,
-    beside: Beside,
+    pair: ReleaseVsOriginal,
     fitting: PersonsThatFit,
     known: int | None = None,
 ) -> int:
@@ -70,23 +70,23 @@ def _least(
 
     Raises
     ------
-    NotToldError
+    UndecidableError
         If rows are sorted and the promise may hold.
     """
-    if beside.knows_rows:
+    if pair.in_original_order:
         least = fitting.fewest()
         return least if known is None else min(known, least)
-    least, most = fitting.fewest_whoever(beside.fitting)
+    least, most = fitting.fewest_whoever(pair.fitting)
     if known is not None:
         least, most = min(least, known), min(most, known)
     if not guarantee.is_met_by(most):
         return most
-    raise NotToldError(f"rows are sorted and do not tell whose each is; the level is from {least} to {most}", least)
+    raise UndecidableError(f"rows are sorted and do not tell whose each is; the level is from {least} to {most}", least)
 
 
-def _persons(guarantee: KKAnonymity | GlobalAnonymity, beside: Beside) -> Ids:
+def _persons(guarantee: KKAnonymity | GlobalAnonymity, pair: ReleaseVsOriginal) -> Ids:
     """Person of each row that may be released, numbered from 0 without gaps."""
-    codes = beside.original.coded(guarantee.unit).codes[beside.rows]
+    codes = pair.original.coded(guarantee.unit).codes[pair.rows]
     return np.unique(codes, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
@@ -253,12 +253,12 @@ def _fewest_to_fill(indptr: NDArray[np.integer], most: Ids, n_rows: Ids) -> int:
     return int(needed.min(initial=np.iinfo(np.int64).max))
 
 
-def _measure_kk(guarantee: KKAnonymity, beside: Beside) -> float:
-    return beside.consistency(guarantee.columns).level_kk
+def _measure_kk(guarantee: KKAnonymity, pair: ReleaseVsOriginal) -> float:
+    return pair.consistency(guarantee.columns).level_kk
 
 
-def _measure_global(guarantee: GlobalAnonymity, beside: Beside) -> float:
-    return beside.consistency(guarantee.columns).level_global
+def _measure_global(guarantee: GlobalAnonymity, pair: ReleaseVsOriginal) -> float:
+    return pair.consistency(guarantee.columns).level_global
 
 
 for _kind, _of_rows, _of_persons in (
@@ -270,7 +270,7 @@ for _kind, _of_rows, _of_persons in (
         Judging(
             form=CROWD,
             parameters=("k",),
-            beside_original=_of_rows,
+            with_original=_of_rows,
             by_persons=_of_persons,
             is_about_fitting_rows=True,
         ),

@@ -21,10 +21,10 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from sfumato.audit.checks import DECLARE, Check, Unchecked
 from sfumato.audit.claims import Claims
-from sfumato.audit.kinds import Around, NotToldError
+from sfumato.audit.kinds import Evidence, UndecidableError
 from sfumato.audit.original.assignment import Pairs, TooManyPairsError
 from sfumato.audit.original.cell_rules import CellRule, FittingRule, cell_rules, codes_of
-from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import Classes, Joint, group_rows
 from sfumato.audit.reading.values import ranks, spelled_ranks
 from sfumato.errors import InvalidParameterError, SchemaError
@@ -54,10 +54,10 @@ class ReleasedRows:
     groups: Ids
 
 
-def released_rows(columns: tuple[str, ...], beside: Beside) -> ReleasedRows:
+def released_rows(columns: tuple[str, ...], pair: ReleaseVsOriginal) -> ReleasedRows:
     """Find which rows of the original each group of equal released rows holds.
 
-    Where every row is released in the order of the original, which another check compares, or the publisher tells which
+    Where every row is released in the order of the original, which another check compares, or the publisher says which
     rows they are, which that check compares as well, rows tell whose they are.
     Else the rows of a group are all rows of the original that fit its cells, if each fits one group only and none of
     them is missing.
@@ -68,31 +68,31 @@ def released_rows(columns: tuple[str, ...], beside: Beside) -> ReleasedRows:
         If a column is in neither table.
     InvalidParameterError
         If it cannot be known whose rows a group holds.
-    NotToldError
+    UndecidableError
         If sorted rows do not tell it: some original rows fit several groups. Whoever measures says what holds anyway.
     """
-    classes = group_rows(beside.released, columns)
-    if not beside.knows_rows:
-        of_row = None if beside.fitting is None else beside.fitting.group_of_originals(classes.ids)
+    classes = group_rows(pair.released, columns)
+    if not pair.in_original_order:
+        of_row = None if pair.fitting is None else pair.fitting.group_of_originals(classes.ids)
         if of_row is None:
             problem = "rows are sorted, and some original rows fit several groups"
-            raise NotToldError(problem)
+            raise UndecidableError(problem)
         _require_whole(of_row, classes.sizes)
-        return ReleasedRows(beside.rows[of_row >= 0], of_row[of_row >= 0])
-    if beside.own_rows is not None:
-        return ReleasedRows(beside.own_rows, classes.ids)
-    if len(beside.rows) == beside.released.n_rows:
-        return ReleasedRows(beside.rows, classes.ids)
-    of_row = _groups_that_fit(columns, beside, classes.ids)
+        return ReleasedRows(pair.rows[of_row >= 0], of_row[of_row >= 0])
+    if pair.own_rows is not None:
+        return ReleasedRows(pair.own_rows, classes.ids)
+    if len(pair.rows) == pair.released.n_rows:
+        return ReleasedRows(pair.rows, classes.ids)
+    of_row = _groups_that_fit(columns, pair, classes.ids)
     is_released = of_row >= 0
     _require_whole(of_row, classes.sizes)
-    return ReleasedRows(beside.rows[is_released], of_row[is_released])
+    return ReleasedRows(pair.rows[is_released], of_row[is_released])
 
 
-def fewest_persons_by_fit(guarantee: KAnonymity | Containment, beside: Beside) -> int:
-    """Fewest persons that a group of equal released rows can have, where it is not told which rows it holds."""
-    persons = beside.original.coded(guarantee.unit).codes[beside.rows]
-    return _fewest_persons(beside.fitting, group_rows(beside.released, guarantee.columns), persons)
+def fewest_persons_by_fit(guarantee: KAnonymity | Containment, pair: ReleaseVsOriginal) -> int:
+    """Fewest persons that a group of equal released rows can have, where it is not known which rows it holds."""
+    persons = pair.original.coded(guarantee.unit).codes[pair.rows]
+    return _fewest_persons(pair.fitting, group_rows(pair.released, guarantee.columns), persons)
 
 
 def _fewest_persons(fitting: Pairs | None, classes: Classes, persons: NDArray[np.int32]) -> int:
@@ -119,10 +119,10 @@ def _require_whole(of_row: Ids, sizes: Ids) -> None:
         raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
 
 
-def larger_of_spellings(guarantee: SensitivePromise, beside: Beside, level: Callable[[Joint], float]) -> float:
+def larger_of_spellings(guarantee: SensitivePromise, pair: ReleaseVsOriginal, level: Callable[[Joint], float]) -> float:
     """Larger level of that between values and that between spellings; the larger is the worse."""
     with largest_is_worst():
-        return max(level(PersonValues.of(guarantee, beside, spelled=spelled).weights()) for spelled in (False, True))
+        return max(level(PersonValues.of(guarantee, pair, spelled=spelled).weights()) for spelled in (False, True))
 
 
 @contextmanager
@@ -130,8 +130,8 @@ def largest_is_worst() -> Iterator[None]:
     """Say of a level whose largest value is the worst that nothing holds whichever way rows belong together."""
     try:
         yield
-    except NotToldError as exc:
-        raise NotToldError(str(exc), math.inf) from None
+    except UndecidableError as exc:
+        raise UndecidableError(str(exc), math.inf) from None
 
 
 @dataclass(frozen=True)
@@ -143,13 +143,13 @@ class PersonValues:
     values: Ids
 
     @classmethod
-    def of(cls, guarantee: SensitivePromise, beside: Beside, *, spelled: bool = False) -> PersonValues:
+    def of(cls, guarantee: SensitivePromise, pair: ReleaseVsOriginal, *, spelled: bool = False) -> PersonValues:
         """Find them, by the values or by their spellings."""
-        rows = released_rows(guarantee.columns, beside)
-        described = beside.released.describe(guarantee.sensitive)
-        column = beside.original.coded(guarantee.sensitive)
+        rows = released_rows(guarantee.columns, pair)
+        described = pair.released.describe(guarantee.sensitive)
+        column = pair.original.coded(guarantee.sensitive)
         rank = (spelled_ranks if spelled else ranks)(column.values, described.kind, described.domain)
-        persons = beside.original.coded(guarantee.unit).codes[rows.places]
+        persons = pair.original.coded(guarantee.unit).codes[rows.places]
         numbered = (rows.groups, persons, rank[column.codes[rows.places]])
         return cls(*(np.unique(own, return_inverse=True)[1].reshape(-1).astype(np.int64) for own in numbered))
 
@@ -187,23 +187,23 @@ def _pairs(groups: Ids, own: Ids) -> tuple[Ids, Ids]:
     return numbers.reshape(-1).astype(np.int64), keys // n_own
 
 
-def _groups_that_fit(columns: tuple[str, ...], beside: Beside, of_released: Ids) -> Ids:
+def _groups_that_fit(columns: tuple[str, ...], pair: ReleaseVsOriginal, of_released: Ids) -> Ids:
     """Group of released rows whose cells each offered row of the original fits; -1 where there is none."""
-    rules = {rule.name: rule for rule in cell_rules(beside.released, beside.original, beside.claims, beside.read)}
+    rules = {rule.name: rule for rule in cell_rules(pair.released, pair.original, pair.claims, pair.read)}
     width = len(columns)
     released = np.zeros((len(of_released), width), dtype=np.int64)
-    fitting = np.zeros((len(beside.rows), width), dtype=np.int64)
+    fitting = np.zeros((len(pair.rows), width), dtype=np.int64)
     for i, name in enumerate(columns):
-        rule, cells = rules[name], codes_of(beside.released, name)
+        rule, cells = rules[name], codes_of(pair.released, name)
         released[:, i] = cells if isinstance(rule, FittingRule) else rule.found[cells]
-        fitting[:, i] = cell_of_value(rule)[codes_of(beside.original, rule.column)[beside.rows]]
+        fitting[:, i] = cell_of_value(rule)[codes_of(pair.original, rule.column)[pair.rows]]
     both = np.concatenate([released, fitting])
     numbers = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
     group_of = np.full(int(numbers.max(initial=-1)) + 1, _NO_CELL)
     group_of[numbers[: len(released)]] = of_released
     if (group_of[numbers[: len(released)]] != of_released).any():
         problem = "cells are typical of a class, and do not tell which rows were left out"
-        raise NotToldError(problem)
+        raise UndecidableError(problem)
     return np.asarray(group_of[numbers[len(released) :]])
 
 
@@ -223,32 +223,32 @@ def cell_of_value(rule: CellRule) -> Ids:
     return np.asarray(at_place[read.places], dtype=np.int64)
 
 
-def check_person_promise(guarantee: Guarantee, around: Around) -> Iterator[Check | Unchecked]:
-    """Whether the column that tells persons apart is the one that the holder declared, and is not released."""
-    claims, name = around.claims, guarantee.unit
+def check_person_promise(guarantee: Guarantee, evidence: Evidence) -> Iterator[Check | Unchecked]:
+    """Whether the column that identifies persons is the one that the holder declared, and is not released."""
+    claims, name = evidence.claims, guarantee.unit
     sources = {recoding.column for recoding in claims.recodings.values()}
     is_shown = name in claims.names() or name in sources
     problems = [f"'{name}', which tells persons apart, is released"] if is_shown else []
-    declared = around.original.with_role(Role.PERSON) if around.original is not None else ()
-    if (declared or around.has_roles) and name not in declared:
+    declared = evidence.original.with_role(Role.PERSON) if evidence.original is not None else ()
+    if (declared or evidence.has_roles) and name not in declared:
         problems.append(f"'{name}' is not the column that was declared to tell persons apart")
     said = "; ".join(problems) or "the column that tells persons apart is not released"
     yield Check(f"{guarantee.name}: persons", not problems, f"{guarantee.name}: {said}")
-    if around.original is not None and not declared and not around.has_roles:
+    if evidence.original is not None and not declared and not evidence.has_roles:
         yield Unchecked("roles", f"that '{name}' tells persons apart is the manifest's word", DECLARE)
 
 
-def check_person_suppression(claims: Claims, beside: Beside | None) -> Iterator[Check | Unchecked]:
+def check_person_suppression(claims: Claims, pair: ReleaseVsOriginal | None) -> Iterator[Check | Unchecked]:
     """Whether no larger share of the persons lost a row than may be suppressed, where the manifest says so."""
     promise = limit_of_persons(claims)
     if isinstance(promise, Check):
         yield promise
-    if promise is None or isinstance(promise, Check) or beside is None:
+    if promise is None or isinstance(promise, Check) or pair is None:
         return
-    persons = beside.original.coded(promise.unit).codes[beside.rows]
+    persons = pair.original.coded(promise.unit).codes[pair.rows]
     try:
-        kept = released_rows(promise.columns, beside).places
-    except NotToldError as exc:
+        kept = released_rows(promise.columns, pair).places
+    except UndecidableError as exc:
         at_most = within_limit_of_persons(claims, claims.suppressed_rows, len(np.unique(persons)))
         said = f"how many persons lost rows was not counted: {exc}"
         yield at_most if at_most.passed else Unchecked("persons", said)  # no more persons than rows
@@ -256,7 +256,7 @@ def check_person_suppression(claims: Claims, beside: Beside | None) -> Iterator[
     except (InvalidParameterError, SchemaError) as exc:
         yield Check(PERSON_LIMIT, False, f"persons who lost rows cannot be counted: {exc}")
         return
-    lost = persons[~np.isin(beside.rows, kept)]
+    lost = persons[~np.isin(pair.rows, kept)]
     yield within_limit_of_persons(claims, len(np.unique(lost)), len(np.unique(persons)))
 
 
@@ -264,7 +264,7 @@ PERSON_LIMIT = "suppression limit: persons"
 
 
 def limit_of_persons(claims: Claims) -> KAnonymity | Check | None:
-    """Promise that tells persons apart, where the limit of suppression counts them; a check that failed if none does.
+    """Promise by persons, where the limit of suppression counts them; a check that failed if none does.
 
     ``None``: the manifest does not say that persons are limited.
     """

@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.audit.checks import GIVE_KEY, Check, Unchecked
 from sfumato.audit.evidence import keyed
-from sfumato.audit.kinds import Around, Judging, judge
+from sfumato.audit.kinds import Evidence, Judging, judge
 from sfumato.audit.population_table import GivenPopulation, InPopulation, in_population
 from sfumato.audit.reading.columns import AnyTable, Columns
 from sfumato.audit.reading.values import HIERARCHY
@@ -35,9 +35,9 @@ def measure_presence(guarantee: Presence, found: InPopulation) -> float:
     return math.inf if found.presence is None else found.presence[1]
 
 
-def check_register(guarantee: AboutPopulation, around: Around) -> Iterator[Check | Unchecked]:
+def check_register(guarantee: AboutPopulation, evidence: Evidence) -> Iterator[Check | Unchecked]:
     """Whether the table of the population is the one that the promise is about."""
-    given = around.population
+    given = evidence.population
     if given is None:
         return
     kind, n_people = guarantee.kind, given.table.n_rows
@@ -73,7 +73,7 @@ def _check_lists(guarantee: AboutPopulation, given: GivenPopulation) -> Iterator
 
 
 def _check_once_each(kind: str, given: GivenPopulation) -> Iterator[Check]:
-    """Whether nobody is in the population table twice, as far as a column that tells people apart shows it."""
+    """Whether nobody is in the population table twice, as far as a column of persons shows it."""
     known = () if given.original is None else Columns(given.original).with_role(*WITHHELD)
     register = Columns(given.table)
     for name in (name for name in known if name in register):
@@ -93,10 +93,10 @@ def _check_commitment(guarantee: AboutPopulation, given: GivenPopulation) -> Che
     return Check(f"{kind}: commitment", passed, f"{kind}: the commitment in the manifest {said}")
 
 
-def check_presence(guarantee: Presence, around: Around) -> Iterator[Check | Unchecked]:
+def check_presence(guarantee: Presence, evidence: Evidence) -> Iterator[Check | Unchecked]:
     """Whether δ-presence is defined with this table, and nobody is in the release with less than δ_min."""
-    yield from check_register(guarantee, around)
-    given, kind = around.population, guarantee.kind
+    yield from check_register(guarantee, evidence)
+    given, kind = evidence.population, guarantee.kind
     if given is None:
         return
     try:

@@ -10,7 +10,7 @@ from pkgutil import walk_packages
 
 import sfumato.audit.levels
 from sfumato.audit.kinds import JUDGED
-from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.population_table import GivenPopulation
 from sfumato.audit.reading.columns import AnyTable
 from sfumato.errors import InvalidParameterError
@@ -23,7 +23,7 @@ for _found in walk_packages(sfumato.audit.levels.__path__, "sfumato.audit.levels
 
 def needs_original(guarantee: Guarantee) -> bool:
     """Whether a guarantee can be measured only against the original."""
-    return guarantee.by_persons or (guarantee.kind in JUDGED and JUDGED[guarantee.kind].beside_original is not None)
+    return guarantee.by_persons or (guarantee.kind in JUDGED and JUDGED[guarantee.kind].with_original is not None)
 
 
 def is_about_fitting_rows(guarantee: Guarantee) -> bool:
@@ -36,24 +36,24 @@ def is_measurable(guarantee: Guarantee) -> bool:
     judging = JUDGED.get(guarantee.kind)
     if judging is None:
         return True
-    return any(way is not None for way in (judging.on_release, judging.beside_original, judging.in_population))
+    return any(way is not None for way in (judging.on_release, judging.with_original, judging.in_population))
 
 
 def needs_population(guarantee: Guarantee) -> bool:
-    """Whether a guarantee can be measured only beside a table of the population."""
+    """Whether a guarantee can be measured only with a table of the population."""
     return guarantee.kind in JUDGED and JUDGED[guarantee.kind].in_population is not None
 
 
-def level_beside(
-    guarantee: Guarantee, released: AnyTable, beside: Beside | None, population: GivenPopulation | None = None
+def level_of(
+    guarantee: Guarantee, released: AnyTable, pair: ReleaseVsOriginal | None, population: GivenPopulation | None = None
 ) -> float:
-    """Measure a level on a release, beside its original or a population where it needs one and that was given."""
+    """Measure a level on a release, with its original or a population where it needs one and that was given."""
     judging = JUDGED.get(guarantee.kind)
     if population is not None and judging is not None and judging.in_population is not None:
         return judging.in_population(guarantee, population.found)
-    measure = None if judging is None else judging.by_persons if guarantee.by_persons else judging.beside_original
-    if beside is not None and measure is not None:
-        return measure(guarantee, beside)
+    measure = None if judging is None else judging.by_persons if guarantee.by_persons else judging.with_original
+    if pair is not None and measure is not None:
+        return measure(guarantee, pair)
     return measured_level(guarantee, released)
 
 

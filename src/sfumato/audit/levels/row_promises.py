@@ -1,6 +1,6 @@
 """Promises that count rows, where several rows are one person's: each is counted by persons as well.
 
-k rows are k people only if each person has one. Who declares a column that tells persons apart asks about people, and
+k rows are k people only if each person has one. Who declares a column that identifies persons asks about people, and
 so does a manifest that names one. A promise by rows that also holds by persons passes. One that does not is true of
 rows, and is the exception ``persons`` with the level that holds of people.
 """
@@ -15,9 +15,9 @@ import numpy as np
 
 from sfumato.audit.checks import GIVE_ORIGINAL, Check, Unchecked
 from sfumato.audit.claims import Claims
-from sfumato.audit.kinds import JUDGED, NotToldError
+from sfumato.audit.kinds import JUDGED, UndecidableError
 from sfumato.audit.levels.persons import released_rows
-from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import Columns
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import (
@@ -39,7 +39,7 @@ NOT_OF_ROWS = frozenset({KMap.kind, PrivacyGain.kind})
 
 
 def person_column(claims: Claims, original: Columns | None) -> str | None:
-    """Column that tells persons apart: as the holder of the original declared it, or else as the manifest says."""
+    """Column that identifies persons: as the holder of the original declared it, or else as the manifest says."""
     declared = original.with_role(Role.PERSON) if original is not None else ()  # which no column is by default
     stated = [promise.guarantee.unit for promise in claims.promises if promise.guarantee.by_persons]
     stated += [claims.persons.column] if claims.persons is not None else []
@@ -88,7 +88,9 @@ def _covers(stated: Guarantee, wanted: Guarantee) -> bool:
     return is_same and wanted.is_met_by(getattr(stated, name))
 
 
-def check_row_promises(claims: Claims, original: Columns | None, beside: Beside | None) -> Iterator[Check | Unchecked]:
+def check_row_promises(
+    claims: Claims, original: Columns | None, pair: ReleaseVsOriginal | None
+) -> Iterator[Check | Unchecked]:
     """Count by persons what is promised of rows, if some persons have several.
 
     Where the original was not given, or rows cannot be compared with it, it is only said that rows were counted.
@@ -103,14 +105,14 @@ def check_row_promises(claims: Claims, original: Columns | None, beside: Beside 
     if person not in original:
         return  # said where the promise that names it is judged
     persons = original.coded(person).codes
-    persons = persons if beside is None else persons[beside.rows]
+    persons = persons if pair is None else persons[pair.rows]
     most = int(np.bincount(persons).max(initial=0))
     if most > 1:
-        yield from (said_of_rows(own, person, most, _level_of(own, beside, person)) for own in of_rows)
+        yield from (said_of_rows(own, person, most, _level_of(own, pair, person)) for own in of_rows)
 
 
 def said_without_original(guarantee: Guarantee, person: str) -> Unchecked:
-    """Say that rows were counted where the manifest itself tells persons apart."""
+    """Say that rows were counted where the manifest itself names a column of persons."""
     said = f"{guarantee.kind} counts rows, and the manifest tells persons apart ('{person}'), who may have several"
     return Unchecked(NAME, said, GIVE_ORIGINAL)
 
@@ -141,9 +143,9 @@ def said_of_rows(
     promised = getattr(guarantee, name)
     try:
         found = level(own)
-    except NotToldError as exc:
+    except UndecidableError as exc:
         if not guarantee.is_met_by(exc.at_least):
-            return Unchecked(NAME, f"{counts}. By persons it was not measured: {exc}")
+            return Unchecked(NAME, f"{counts}. By persons it was not measured: {exc}", exc.remedy)
         found, at_least = exc.at_least, "at least "
     except (SchemaError, InvalidParameterError) as exc:
         return Unchecked(NAME, f"{counts}. By persons it was not measured: {str(exc).removesuffix('.')}", remedy)
@@ -153,25 +155,25 @@ def said_of_rows(
     return Unchecked(NAME, f"{counts}. Counted by persons, {name} = {found:.6g}; promised is {promised:g}")
 
 
-def _level_of(guarantee: Guarantee, beside: Beside | None, person: str) -> Level | None:
-    """How a promise is counted by persons beside the original; ``None`` where it cannot be."""
-    if beside is None:
+def _level_of(guarantee: Guarantee, pair: ReleaseVsOriginal | None, person: str) -> Level | None:
+    """How a promise is counted by persons, by the original; ``None`` where it cannot be."""
+    if pair is None:
         return None
     if isinstance(guarantee, UniquePatterns):
-        return lambda own: share_of_one_person(own.columns, beside, person)
+        return lambda own: share_of_one_person(own.columns, pair, person)
     measure = JUDGED[guarantee.kind].by_persons if guarantee.kind in JUDGED else None
-    if measure is None or getattr(guarantee, "sensitive", None) in beside.claims.recodings:
+    if measure is None or getattr(guarantee, "sensitive", None) in pair.claims.recodings:
         return None  # by persons the values of the original are counted, not coarser cells
-    return lambda own: measure(own, beside)
+    return lambda own: measure(own, pair)
 
 
-def share_of_one_person(columns: tuple[str, ...], beside: Beside, person: str) -> float:
+def share_of_one_person(columns: tuple[str, ...], pair: ReleaseVsOriginal, person: str) -> float:
     """Share of the released rows whose values only rows of one person have; 1 for a table without rows."""
     try:
-        rows = released_rows(columns, beside)
-    except NotToldError as exc:
-        raise NotToldError(str(exc), at_least=1) from None  # the largest share is the worst
-    persons = beside.original.coded(person).codes[rows.places]
+        rows = released_rows(columns, pair)
+    except UndecidableError as exc:
+        raise UndecidableError(str(exc), at_least=1) from None  # the largest share is the worst
+    persons = pair.original.coded(person).codes[rows.places]
     pairs, n_rows = np.unique(np.column_stack([rows.groups, persons]), axis=0, return_counts=True)
     is_alone = np.bincount(pairs[:, 0])[pairs[:, 0]] == 1
     return float(n_rows[is_alone].sum() / n_rows.sum()) if len(n_rows) else 1.0

@@ -6,7 +6,7 @@ the largest, and **infinite** where no number would do: for a table without rows
 than the :math:`-\ln p` that enhanced β-likeness allows whatever β is, and a class of fewer than k rows (α).
 
 A missing value is a value. β and δ are taken between values, whatever their spelling, and between spellings; the larger
-level counts, for a class that holds one spelling only tells something. α counts values: one of two spellings is more
+level counts, for a class that holds one spelling only says something. α counts values: one of two spellings is more
 frequent than either.
 
 References
@@ -28,7 +28,7 @@ import numpy as np
 
 from sfumato.audit.kinds import LEFT_OUT, Judging, judge
 from sfumato.audit.levels.persons import PersonValues, larger_of_spellings, largest_is_worst
-from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import AnyTable, Columns, Joint, group_rows, joint_counts, n_merged_spellings
 from sfumato.guarantees import ROUNDING, AlphaKAnonymity, BetaLikeness, DeltaDisclosure
 
@@ -91,20 +91,20 @@ def measure_share(guarantee: AlphaKAnonymity, released: AnyTable) -> float:
     return largest_share(joint, guarantee.k)
 
 
-def measure_likeness_by_persons(guarantee: BetaLikeness, beside: Beside) -> float:
+def measure_likeness_by_persons(guarantee: BetaLikeness, pair: ReleaseVsOriginal) -> float:
     """Smallest β that holds by persons, in the guarantee's variant."""
-    return larger_of_spellings(guarantee, beside, partial(likeness_level, enhanced=guarantee.likeness == "enhanced"))
+    return larger_of_spellings(guarantee, pair, partial(likeness_level, enhanced=guarantee.likeness == "enhanced"))
 
 
-def measure_disclosure_by_persons(guarantee: DeltaDisclosure, beside: Beside) -> float:
+def measure_disclosure_by_persons(guarantee: DeltaDisclosure, pair: ReleaseVsOriginal) -> float:
     """Smallest δ that holds by persons."""
-    return larger_of_spellings(guarantee, beside, disclosure_level)
+    return larger_of_spellings(guarantee, pair, disclosure_level)
 
 
-def measure_share_by_persons(guarantee: AlphaKAnonymity, beside: Beside) -> float:
+def measure_share_by_persons(guarantee: AlphaKAnonymity, pair: ReleaseVsOriginal) -> float:
     """Smallest α that holds by persons; infinite where a group is that of fewer than k persons."""
     with largest_is_worst():
-        found = PersonValues.of(guarantee, beside)
+        found = PersonValues.of(guarantee, pair)
     return math.inf if found.fewest_persons() < guarantee.k else largest_share(found.weights(), 0)
 
 

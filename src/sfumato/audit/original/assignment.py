@@ -64,7 +64,7 @@ def together(before: Ids, after: Ids) -> tuple[Ids, Ids, int]:
 
 @dataclass(frozen=True, eq=False)
 class BothBags:
-    """Original and released rows, told apart by what can be compared exactly, and the columns whose cells overlap.
+    """Original and released rows, kept apart by what can be compared exactly, and the columns whose cells overlap.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ _BYTES_A_CELL = 300  # of a distinct row, with the pairs that it is in and what 
 
 @dataclass(frozen=True, eq=False)
 class _Compared:
-    """How a column is told by numbers: those of each code on both sides, or the numbers that come as they are."""
+    """How a column is compared by numbers: those of each code on both sides, or the numbers that come as they are."""
 
     before: Ids | None = None
     after: Ids | None = None
@@ -99,10 +99,10 @@ def _compared(rule: CellRule) -> _Compared:
 
 
 def _coarsened(rule: CellRule) -> _Compared:
-    """Tell values apart by the cells that may mean them: far fewer distinct rows, which fit the same released rows."""
+    """Distinguish values by the cells that may mean them: far fewer distinct rows, which fit the same released rows."""
     if not isinstance(rule, FittingRule) or rule.read is None:
         raise AssertionError
-    read = rule.read.told_apart()
+    read = rule.read.separated()
     return _Compared(read.places, np.arange(read.n_cells), read)
 
 
@@ -140,7 +140,7 @@ def _are_assigned_in_parts(
     columns: Sequence[_Compared], originals: Rows, released: Rows, memory: int, most: int
 ) -> bool:
     """Match distinct whole rows, those that agree in all exact columns with each other, a part of them at a time."""
-    # exact columns in as few numbers as they fit in, by which parts are told, then those that overlap
+    # exact columns in as few numbers as they fit in, by which parts are distinguished, then those that overlap
     is_exact = [column.read is None for column in columns]
     order = [[i for i in range(len(columns)) if is_exact[i] is which] for which in (True, False)]
     packings = [Packing.of([columns[i].size for i in places]) for places in order]
@@ -150,9 +150,9 @@ def _are_assigned_in_parts(
 
     def numbers(rows: Rows, is_released: bool) -> Iterator[list[Codes]]:
         for block in rows():
-            told = _told(columns, block, is_released)
+            numbered = _numbered_columns(columns, block, is_released)
             parts = zip(packings, order, strict=True)
-            yield [own for packing, places in parts for own in packing.packed([told[i] for i in places])]
+            yield [own for packing, places in parts for own in packing.packed([numbered[i] for i in places])]
 
     def unpacked(side: pa.Table) -> pa.Table:
         own = [side.column(f"c{i}").to_numpy() for i in range(width)]
@@ -225,14 +225,14 @@ class _Numbered:
         return [1 + int(self._numbers.max(initial=-1)), *others]
 
     def of(self, block: Sequence[Codes], is_released: bool) -> list[Codes]:
-        told = _told(self._columns, block, is_released)
-        key = _keys(self._reads, [told[i] for i in self._overlapping])
+        numbered = _numbered_columns(self._columns, block, is_released)
+        key = _keys(self._reads, [numbered[i] for i in self._overlapping])
         number = self._numbers[np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)]
-        return [number, *(own for i, own in enumerate(told) if i not in self._overlapping)]
+        return [number, *(own for i, own in enumerate(numbered) if i not in self._overlapping)]
 
 
-def _told(columns: Sequence[_Compared], block: Sequence[Codes], is_released: bool) -> list[Codes]:
-    """Numbers by which the rows of a block are told apart, column by column."""
+def _numbered_columns(columns: Sequence[_Compared], block: Sequence[Codes], is_released: bool) -> list[Codes]:
+    """Numbers by which the rows of a block are distinguished, column by column."""
     found = []
     for column, codes in zip(columns, block, strict=True):
         numbers = column.after if is_released else column.before
@@ -246,12 +246,12 @@ def _are_in(sides: Sequence[tuple[_Numbered | Sequence[_Compared], Rows]], memor
     def numbers() -> Iterator[list[Codes]]:
         for is_released, (how, rows) in enumerate(sides):
             for block in rows():
-                told = (
+                numbered = (
                     how.of(block, bool(is_released))
                     if isinstance(how, _Numbered)
-                    else _told(how, block, bool(is_released))
+                    else _numbered_columns(how, block, bool(is_released))
                 )
-                yield [*packing.packed(told), np.full(len(told[0]), 1 if is_released else -1, dtype=np.int64)]
+                yield [*packing.packed(numbered), np.full(len(numbered[0]), 1 if is_released else -1, dtype=np.int64)]
 
     sizes = [how.sizes if isinstance(how, _Numbered) else [column.size for column in how] for how, _ in sides]
     packing = Packing.of([None if None in both else max(both) for both in zip(*sizes, strict=True)])
@@ -269,8 +269,8 @@ def _grouped(
 
     def numbers() -> Iterator[list[Codes]]:
         for block in rows():
-            told = _told(columns, block, bool(is_released))
-            yield [told[i] for i in chosen]
+            numbered = _numbered_columns(columns, block, bool(is_released))
+            yield [numbered[i] for i in chosen]
 
     keys = ", ".join(f"c{i}" for i in range(len(chosen)))
     found = _counted(numbers(), len(chosen), f"{keys}, count(*) AS n", keys, memory, "true", most + 1)
@@ -296,8 +296,8 @@ def _reading(numbers: Iterator[list[Codes]], width: int) -> Iterator[pa.RecordBa
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:
-            for told in numbers:
-                yield pa.record_batch([pa.array(own, pa.int64()) for own in told], names=names)
+            for numbered in numbers:
+                yield pa.record_batch([pa.array(own, pa.int64()) for own in numbered], names=names)
         except BaseException as exc:  # kept, for the engine hides it; an interruption too
             failures.append(exc)
             raise

@@ -26,7 +26,7 @@ from sfumato.audit.reading.values import (
     ONE_OF,
     TYPICAL,
     matching_ids,
-    meanings_beside,
+    meanings_read_as,
     moments_in,
     texts_of,
     zero_one,
@@ -122,7 +122,7 @@ def check_fidelity(
     check_roles: Declared = False,
     generalized: GeneralizedColumns | None = None,
     offered: OfferedRows | None = None,
-    knows_rows: bool = True,
+    in_original_order: bool = True,
     own_rows: NDArray[np.intp] | None = None,
 ) -> Iterator[Check | Unchecked]:
     """Compare a release with the original that it claims to come from.
@@ -133,8 +133,8 @@ def check_fidelity(
     values bucket by bucket, and columns of no slice row by row. What ``generalized`` has read is not read again, nor
     are ``offered`` rows looked for where they are given.
 
-    Rows are compared in the original's order, in which ``knows_rows`` says that they are, each with the one that
-    ``own_rows`` tells where some were left out. Sorted rows are compared as a bag: every released row must have an
+    Rows are compared in the original's order, in which ``in_original_order`` says that they are, each with the one that
+    ``own_rows`` gives where some were left out. Sorted rows are compared as a bag: every released row must have an
     original row of its own.
     """
     yield from check_description(original, claims, check_roles)
@@ -149,25 +149,25 @@ def check_fidelity(
     if perturbation == SYNTHETIC:
         yield from _check_synthetic(released, original, claims, kept)
         return
-    told = own_rows if perturbation is None else None
-    pairs = _pairs(released, original, claims, kept if told is None else told, generalized)
+    known_rows = own_rows if perturbation is None else None
+    pairs = _pairs(released, original, claims, kept if known_rows is None else known_rows, generalized)
     if perturbation == BUCKETED and (stated := claims.perturbation) is not None:
         compared = released, original, stated.bucket or "", stated.slices
-        if knows_rows:
+        if in_original_order:
             yield from check_buckets(*compared, kept, claims.recodings)
         else:
             yield from check_sorted_buckets(*compared, kept, claims.recodings)
         pairs = (pair for pair in pairs if pair.rule.name not in stated.moved)
     if perturbation == FLIPPED:
-        yield from [_check_flipped(pairs, claims)] if knows_rows else _check_flipped_bag(pairs, claims)
+        yield from [_check_flipped(pairs, claims)] if in_original_order else _check_flipped_bag(pairs, claims)
         return
-    is_subsequence = claims.suppressed_rows and told is None
-    if not knows_rows:
+    is_subsequence = claims.suppressed_rows and known_rows is None
+    if not in_original_order:
         yield _check_bag(pairs)
     else:
         yield _check_subsequence(pairs, claims.suppressed_rows) if is_subsequence else _check_cells(pairs)
     yield from check_copies(released, original, claims, kept)
-    own = None if not knows_rows or is_subsequence else (kept if told is None else told)
+    own = None if not in_original_order or is_subsequence else (kept if known_rows is None else known_rows)
     yield from check_typical(released, original, claims, kept, own)
 
 
@@ -269,7 +269,7 @@ def _check_kinds(original: Columns, claims: Claims, is_described: bool) -> Itera
     ]
     stated = [(r.name, r.column, r.kind, r.domain) for r in recoded]
     measured = {getattr(promise.guarantee, "sensitive", None) for promise in claims.promises}
-    is_told = bool(stated) or any(
+    is_compared = bool(stated) or any(
         original.describe(name).kind is not Kind.CATEGORICAL for name in original.names if name in measured
     )
     stated += [
@@ -286,7 +286,7 @@ def _check_kinds(original: Columns, claims: Claims, is_described: bool) -> Itera
         is_declared = own.kind is Kind.ORDERED and not own.is_order_recognised
         if not is_same:
             (wrong if is_described or is_declared else unknown).append(name)
-    if wrong or (is_told and len(stated) > len(unknown)):
+    if wrong or (is_compared and len(stated) > len(unknown)):
         said = f" are not those of the original: {listed(wrong)}" if wrong else " are those of the original"
         yield Check("order of cells", not wrong, f"kinds and orders that the manifest states{said}")
     if unknown:
@@ -306,8 +306,8 @@ def _listed_and_absent(original: Columns, claims: Claims) -> Iterator[Unchecked]
         if recoding.rule != ONE_OF or recoding.column not in original or original.feature(recoding.name) is not None:
             continue
         values = original.coded(recoding.column).values
-        known = set(meanings_beside(values, pa.string()))
-        if not known.issuperset(meanings_beside(pa.array(recoding.values, pa.string()), values.type)):
+        known = set(meanings_read_as(values, pa.string()))
+        if not known.issuperset(meanings_read_as(pa.array(recoding.values, pa.string()), values.type)):
             names.append(recoding.name)
     if names:
         said = f"values that {listed(names)} list and no row of the original has, which the manifest alone says"
@@ -391,7 +391,7 @@ def _pairs(
     rows: NDArray[np.intp],
     generalized: GeneralizedColumns | None,
 ) -> Iterator[_Pair]:
-    """Put each stated column beside the one that it came from."""
+    """Pair each stated column with the one that it came from."""
     nothing = np.zeros(0, dtype=np.int32)
     for rule in cell_rules(released, original, claims, generalized):
         if rule.problem:
@@ -433,7 +433,7 @@ def _check_flipped(pairs: Iterator[_Pair], claims: Claims) -> Check:
 
 
 def _check_flipped_bag(pairs: Iterator[_Pair], claims: Claims) -> Iterator[Check | Unchecked]:
-    """Of sorted rows it cannot be told which cell is whose: other columns must be the same bag, and counts must fit.
+    """Of sorted rows nobody knows which cell is whose: other columns must be the same bag, and counts must fit.
 
     A feature whose ones are n more or fewer than the original's has at least n changed cells, and of all features
     together the numbers of changed cells and of what they add up to are both even or both odd.

@@ -1,6 +1,6 @@
 """Which distinct rows of an original became which released rows, when cells may mean several values.
 
-A value may fit several released cells (its town and its region), so what a row became is not told by the row alone.
+A value may fit several released cells (its town and its region), so the row alone does not show what it became.
 But all rows with the same values became the same, or were left out, and the counts on both sides must add up. That
 decides nearly always; where it does not, one answer that adds up is searched for. Any answer is only a proposal:
 whoever uses it compares whole rows under it, so a wrong one never lets another release pass.

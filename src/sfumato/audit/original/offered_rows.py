@@ -25,7 +25,7 @@ class OfferedRows:
 def offered_rows(original: Columns, claims: Claims) -> OfferedRows:
     """Leave out incomplete rows, then further rows of each person, as the manifest says.
 
-    Where the original lacks the column by which persons are told apart, none is left out: the check of the numbers of
+    Where the original lacks the column by which persons are identified, none is left out: the check of the numbers of
     rows says so.
     """
     rows = np.arange(original.n_rows)

@@ -65,7 +65,7 @@ def prepared_again(
     Returns
     -------
     tuple of Table, Claims and list
-        The table as the mechanism must have seen it, the claims with the columns that cannot be told without a key,
+        The table as the mechanism must have seen it, the claims with the columns that cannot be checked without a key,
         and what was found.
     """
     columns, described = dict(original.columns), dict(original.schema.columns)
@@ -102,15 +102,15 @@ def prepared_again(
 
 
 def _may_be_prepared(column: Column, claimed: ClaimedPreparation, claims: Claims) -> bool:
-    """Whether a column of this role can have been prepared so: one that tells persons apart never is."""
-    if column.role in (Role.PERSON, Role.WEIGHT) or column.name in _telling_persons_apart(claims):
+    """Whether a column of this role can have been prepared so: one that identifies persons never is."""
+    if column.role in (Role.PERSON, Role.WEIGHT) or column.name in _person_columns(claims):
         return False
     if claimed.has("pseudonym"):
         return column.role in (Role.IDENTIFIER, Role.OTHER, Role.QUASI_IDENTIFIER)  # the last where nobody declared it
     return column.role is not Role.IDENTIFIER or claimed.has("drop")
 
 
-def _telling_persons_apart(claims: Claims) -> set[str]:
+def _person_columns(claims: Claims) -> set[str]:
     """Columns by which the manifest says that persons are counted or kept."""
     promised = {promise.guarantee.unit for promise in claims.promises if promise.guarantee.by_persons}
     return promised | ({claims.persons.column} if claims.persons is not None else set())
@@ -326,7 +326,7 @@ def _moved(table: Table, name: str, given: Mapping[str, Any], claims: Claims, se
     return CodedColumn.encode(pa.array(texts, pa.string()), Kind.DATE)
 
 
-def prepared_beside(
+def with_original_prepared(
     original: AnyTable, claims: Claims, key: bytes | None, project_key: bytes | None
 ) -> tuple[AnyTable, Claims, list[Check | Unchecked], bool]:
     """Prepare an original in memory, and say whether its rows can be compared with the release.
@@ -352,7 +352,7 @@ def check_prepared(released: Columns, claims: Claims) -> Iterator[Check | Unchec
     if not claims.prepared:
         return
     sources = {recoding.column for recoding in claims.recodings.values()}
-    persons = _telling_persons_apart(claims) & claims.prepared.keys()
+    persons = _person_columns(claims) & claims.prepared.keys()
     problems = [f"'{name}' tells persons apart, and is never prepared" for name in sorted(persons)]
     for name, claimed in claims.prepared.items():
         is_released = name in claims.names() and name in released

@@ -19,7 +19,7 @@ from sfumato.audit.original.offered_rows import OfferedRows, offered_rows
 from sfumato.audit.reading.cells import Containing
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.reading.read_once import GeneralizedColumns
-from sfumato.audit.reading.values import GENERALIZED, meanings_beside, moments_in, numbers_in
+from sfumato.audit.reading.values import GENERALIZED, meanings_read_as, moments_in, numbers_in
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ROUNDING
 from sfumato.schema import Column, Kind, Role
@@ -99,24 +99,24 @@ def _positions(values: pa.Array, described: Column) -> Penalties | None:
         return np.asarray(pc.cast(moments, pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
     if described.domain is None:
         return None
-    place = {meaning: float(i) for i, meaning in enumerate(meanings_beside(pa.array(described.domain), values.type))}
+    place = {meaning: float(i) for i, meaning in enumerate(meanings_read_as(pa.array(described.domain), values.type))}
     # a value that the order lacks is of rows that are not released; of a released one no penalty can be measured
-    return np.array([place.get(m, np.nan) for m in meanings_beside(values, pa.string())], dtype=np.float64)
+    return np.array([place.get(m, np.nan) for m in meanings_read_as(values, pa.string())], dtype=np.float64)
 
 
 PENALTY = "global_certainty_penalty"
 
 
-class Beside:
+class ReleaseVsOriginal:
     """Both tables and what the manifest says of them; their consistency on the same columns is measured once.
 
-    ``knows_rows`` says whether the released rows are in the original's order, with some left out, and ``own_rows``,
-    where the publisher tells it, which rows of the original they are.
+    ``in_original_order`` says whether the released rows are in the original's order, with some left out; ``own_rows``
+    are, where the publisher gives them, the rows of the original that they are.
 
     Raises
     ------
     InvalidParameterError
-        If the rows that are told are not rows of the original that may be released, in their order.
+        If the rows that are given are not rows of the original that may be released, in their order.
     """
 
     def __init__(
@@ -125,13 +125,13 @@ class Beside:
         original: Columns,
         claims: Claims,
         *,
-        knows_rows: bool = True,
+        in_original_order: bool = True,
         own_rows: NDArray[np.intp] | None = None,
     ) -> None:
         self.released = released
         self.original = original
         self.claims = claims
-        self.knows_rows = knows_rows
+        self.in_original_order = in_original_order
         self.read = GeneralizedColumns(released, original)
         self._measured: dict[frozenset[str], Consistency] = {}
         self.own_rows = own_rows

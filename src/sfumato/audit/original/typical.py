@@ -89,7 +89,7 @@ def check_typical(
 
 
 def _order_of(recoding: ClaimedRecoding, original: Columns) -> tuple[str, ...] | None:
-    """Levels of a column from lowest to highest, () where it has none; ``None`` where nobody has told them all.
+    """Levels of a column from lowest to highest, () where it has none; ``None`` where nobody has stated them all.
 
     A manifest lists the levels that are released. All are known where the original was described.
     """

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.reading.columns import Classes
 from sfumato.audit.reading.spelling import SPELLINGS
-from sfumato.audit.reading.values import is_text, matching_ids, meanings_beside, texts_of
+from sfumato.audit.reading.values import is_text, matching_ids, meanings_read_as, texts_of
 from sfumato.schema import Kind
 
 Ids = NDArray[np.int64]
@@ -41,7 +41,7 @@ _ESCAPED = re.compile(r"\\(.)")
 _ANY, _MISSING_MEMBER = _SPELLED["any"], _SPELLED["missing_member"]
 _NUMBERS = (int, float, Decimal)
 _MOST_MEANT = 1 << 22  # stretches of values that all cells mean, up to which equal sets of cells are looked for
-_NOT_A_NUMBER = meanings_beside(pa.array([float("nan")]), pa.string())[0]
+_NOT_A_NUMBER = meanings_read_as(pa.array([float("nan")]), pa.string())[0]
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Containing:
         found: NDArray[np.bool_] = (run >= 0) & (wanted < (self.cells * width + self.stops)[run])
         return found
 
-    def told_apart(self) -> Containing:
+    def separated(self) -> Containing:
         """Give values that the same cells may mean one place: which rows fit which does not depend on more.
 
         Where cells mean very many values in all, only neighbours share one.
@@ -119,7 +119,7 @@ class Containing:
         Examples
         --------
         >>> read = contained(pa.array(["{a|c}", "*"]), pa.array(["a", "b", "c", "d"]), Kind.CATEGORICAL)
-        >>> read.told_apart().places.tolist(), read.told_apart().n_places
+        >>> read.separated().places.tolist(), read.separated().n_places
         ([0, 1, 0, 1], 2)
         """
         begins = np.unique(np.concatenate([[0], self.starts, self.stops]))
@@ -271,7 +271,7 @@ class _Values:
         if kind is Kind.NUMERIC and pa.types.is_boolean(original.type):
             original = pc.cast(original, pa.int8())  # the numbers 0 and 1
         self._kind, self._type = kind, original.type
-        self._texts_beside = _reading_type(original.type, kind)
+        self._text_type = _reading_type(original.type, kind)
         meanings = self._read(original)
         self._domain_place = self._places_in_domain(domain)
         keys = [self._key(meaning) for meaning in meanings]
@@ -295,8 +295,8 @@ class _Values:
     def _read(self, values: pa.Array) -> list[Hashable]:
         if is_text(values.type):
             values = pc.utf8_trim_whitespace(values) if self._kind is Kind.NUMERIC else values
-            return meanings_beside(values, self._texts_beside)
-        return meanings_beside(values, pa.string())
+            return meanings_read_as(values, self._text_type)
+        return meanings_read_as(values, pa.string())
 
     def _places_in_domain(self, domain: tuple[str, ...] | None) -> dict[Hashable, int] | None:
         if domain is None:
@@ -366,7 +366,7 @@ def _ascend(keys: Sequence[Any]) -> bool:
 
 
 def _reading_type(original: pa.DataType, kind: Kind) -> pa.DataType:
-    """Type beside which texts are read: the original's, and where that is text, decimal numbers or moments by kind."""
+    """Type that texts are read as: the original's, and where that is text, decimal numbers or moments by kind."""
     if not is_text(original):
         return original
     return {Kind.NUMERIC: pa.decimal128(1), Kind.DATE: pa.timestamp("us")}.get(kind, original)

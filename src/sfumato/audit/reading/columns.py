@@ -278,7 +278,7 @@ def group_rows(columns: Columns, names: Sequence[str]) -> Classes:
     return refinement.classes(columns.row_counts)
 
 
-def classes_beside(columns: Columns, name: str) -> Classes:
+def classes_without(columns: Columns, name: str) -> Classes:
     """Classes over all quasi-identifiers but one column: what is known to attackers who want its value."""
     return group_rows(columns, tuple(other for other in columns.with_role(Role.QUASI_IDENTIFIER) if other != name))
 

@@ -32,13 +32,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.audit.reading.cells import Containing
-from sfumato.audit.reading.values import is_text, meanings_beside, moments_in, texts_of
+from sfumato.audit.reading.values import is_text, meanings_read_as, moments_in, texts_of
 from sfumato.schema import Kind
 
 Flags = NDArray[np.bool_]
 
 _ANY, _MISSING = "*", ""
-_NOT_A_NUMBER = meanings_beside(pa.array([float("nan")]), pa.string())[0]
+_NOT_A_NUMBER = meanings_read_as(pa.array([float("nan")]), pa.string())[0]
 _INTERVAL = re.compile(r"([\[\]])([^\[\],]+), ([^\[\],]+)([\[\]])")
 _OPEN = re.compile(r"([<≤>≥]) ([^\[\],]+)")
 _MASK = re.compile(r"([^*]*)(\*+)")
@@ -132,7 +132,7 @@ class _Values:
             return self._both(interval[1] == "]", interval[2], interval[3], interval[4] == "]")
         if side and self._ranked is not None:
             ends = self._positions(pa.array([side[2]]))
-            return None if ends is None or None in ends else self._beside(side[1], ends[0])
+            return None if ends is None or None in ends else self._on_side(side[1], ends[0])
         mask = _MASK.fullmatch(label)
         if mask:
             begins, length = mask[1], len(label)
@@ -176,9 +176,9 @@ class _Values:
         ends = self._positions(pa.array([low, high]))
         if ends is None or None in ends:
             return None
-        return self._beside(">" if is_above else "≥", ends[0]) & self._beside("≤" if is_upto else "<", ends[1])
+        return self._on_side(">" if is_above else "≥", ends[0]) & self._on_side("≤" if is_upto else "<", ends[1])
 
-    def _beside(self, sign: str, end: Any) -> Flags:
+    def _on_side(self, sign: str, end: Any) -> Flags:
         """Which values stand in a relation to an end; what has no place in the order stands in none."""
         ascending, ranks = self._ranked or ([], np.zeros(0, dtype=np.int64))
         if sign in ">≥":
@@ -187,10 +187,10 @@ class _Values:
 
     def _read(self, values: pa.Array) -> list[Hashable]:
         if self._kind is Kind.NUMERIC:
-            return meanings_beside(pc.utf8_trim_whitespace(texts_of(values)), pa.decimal128(1))
+            return meanings_read_as(pc.utf8_trim_whitespace(texts_of(values)), pa.decimal128(1))
         if is_text(values.type):
-            return meanings_beside(pc.utf8_trim_whitespace(values), self._original.type)
-        return meanings_beside(values, pa.string())
+            return meanings_read_as(pc.utf8_trim_whitespace(values), self._original.type)
+        return meanings_read_as(values, pa.string())
 
     @cached_property
     def _ranked(self) -> tuple[list[Any], NDArray[np.int64]] | None:

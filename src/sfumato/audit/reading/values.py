@@ -69,7 +69,7 @@ def matching_ids(original: pa.Array, released: pa.Array) -> tuple[Ids, Ids]:
         ids = both.to_numpy(zero_copy_only=False).astype(np.int64)
     else:
         number_of: dict[Hashable, int] = {}
-        meanings = meanings_beside(original, released.type) + meanings_beside(released, original.type)
+        meanings = meanings_read_as(original, released.type) + meanings_read_as(released, original.type)
         ids = np.array([number_of.setdefault(m, len(number_of)) for m in meanings], dtype=np.int64)
     before, after = ids[: len(original)], ids[len(original) :].copy()
     _, first = np.unique(after, return_index=True)
@@ -79,14 +79,14 @@ def matching_ids(original: pa.Array, released: pa.Array) -> tuple[Ids, Ids]:
     return before, after
 
 
-def meanings_beside(values: pa.Array, beside: pa.DataType) -> list[Hashable]:
+def meanings_read_as(values: pa.Array, other: pa.DataType) -> list[Hashable]:
     """Values as objects that are equal when they mean the same as values of the other type."""
     if is_text(values.type):
-        meaning: Meaning = _reading_of_text(beside)
+        meaning: Meaning = _reading_of_text(other)
     elif pa.types.is_temporal(values.type):
         values, meaning = texts_of(values), _temporal_text
     else:
-        meaning = _reading_of_number(values.type, beside)
+        meaning = _reading_of_number(values.type, other)
     return [None if value is None else meaning(value) for value in values.to_pylist()]
 
 
@@ -119,29 +119,29 @@ def is_text(data_type: pa.DataType) -> bool:
     return bool(kinds.is_string(data_type) or kinds.is_large_string(data_type) or kinds.is_string_view(data_type))
 
 
-def _reading_of_text(beside: pa.DataType) -> Meaning:
-    if is_text(beside) or pa.types.is_null(beside):
+def _reading_of_text(other: pa.DataType) -> Meaning:
+    if is_text(other) or pa.types.is_null(other):
         return str
-    if pa.types.is_temporal(beside):
+    if pa.types.is_temporal(other):
         return _temporal_text
-    parse = _at_precision_of(beside)
+    parse = _at_precision_of(other)
     return lambda text: _number_in(text, parse)
 
 
-def _reading_of_number(own: pa.DataType, beside: pa.DataType) -> Meaning:
+def _reading_of_number(own: pa.DataType, other: pa.DataType) -> Meaning:
     if not pa.types.is_floating(own):
         return _number_meaning
-    at_precision = _at_precision_of(beside)
+    at_precision = _at_precision_of(other)
     return lambda number: _number_meaning(number if number != number else at_precision(str(number)))
 
 
-def _at_precision_of(beside: pa.DataType) -> Callable[[str], Hashable]:
+def _at_precision_of(other: pa.DataType) -> Callable[[str], Hashable]:
     """How a number's text is read beside numbers of a type."""
-    if pa.types.is_float32(beside):
+    if pa.types.is_float32(other):
         return lambda text: _rounded(float(text), np.float32)
-    if pa.types.is_float16(beside):
+    if pa.types.is_float16(other):
         return lambda text: _rounded(float(text), np.float16)
-    return _decimal if pa.types.is_decimal(beside) else _whole_or_double
+    return _decimal if pa.types.is_decimal(other) else _whole_or_double
 
 
 def _whole_or_double(text: str) -> Hashable:
@@ -353,8 +353,8 @@ def evaluate(recoding: ClaimedRecoding, values: pa.Array, *, clamp: bool = False
         found = zero_one(values)
         return None if found is None else np.maximum(found, 0).astype(np.int8)
     if recoding.rule == ONE_OF:
-        wanted = set(meanings_beside(pa.array(recoding.values, pa.string()), values.type))
-        return np.array([m is not None and m in wanted for m in meanings_beside(values, pa.string())], dtype=np.int8)
+        wanted = set(meanings_read_as(pa.array(recoding.values, pa.string()), values.type))
+        return np.array([m is not None and m in wanted for m in meanings_read_as(values, pa.string())], dtype=np.int8)
     if recoding.rule == INTERVAL:
         numbers, wrong = numbers_in(values)
         inside = ~np.isnan(numbers)

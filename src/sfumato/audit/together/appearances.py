@@ -106,7 +106,7 @@ class NamedRows:
 def named_rows(
     released: AnyTable, original: AnyTable, claims: Claims, person: str, *, rows: NDArray[np.intp] | None = None
 ) -> NamedRows:
-    """Find whose each released row is, by the column of the original that tells persons apart.
+    """Find whose each released row is, by the column of the original that identifies persons.
 
     Parameters
     ----------

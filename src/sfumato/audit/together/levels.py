@@ -3,7 +3,7 @@ r"""What several releases of the same people say together: persons and sensitive
 Each release is a map from persons to equivalence classes. The *joint class* of persons is the combination of their
 classes over all releases, where "no row in this release" is a class like any other: it may be known who came and went.
 Persons of one joint class are interchangeable: if they swap all their released values, every release stays the same,
-row for row. So no attacker tells them apart who knows the quasi-identifiers and the presence of *everybody* in every
+row for row. No attacker can distinguish them who knows the quasi-identifiers and the presence of *everybody* in every
 release, and all that was published, even which rows of two releases are about the same person. Hence
 
 - *joint anonymity*: persons of the smallest joint class;

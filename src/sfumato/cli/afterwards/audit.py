@@ -306,10 +306,11 @@ def _described_original(
 ) -> AnyTable | None:
     """Read the original: as a project describes it, or as the options say, with the roles given."""
     from sfumato.cli.speaking.summary import show_stated_formats
-    from sfumato.publishing.from_project import read_project_of
     from sfumato.publishing.reaudit import read_manifest, read_original
 
     if project is not None:
+        from sfumato.publishing.from_project import read_project_of  # mechanisms, which a release alone does not need
+
         manifest, _ = read_manifest(manifest_path)
         return read_project_of(project, manifest)[1]
     if original is None:

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.collaborate.config import PartyConfig
 from sfumato.collaborate.joint.generalization import GeneralizedColumn, digest_of, generalized_columns
 from sfumato.collaborate.joint.search import STAGE, ClassOfRows, JointTask, Places, divide_together
@@ -306,7 +307,9 @@ def _audited(release: Release, rows: Table) -> None:
     from sfumato.audit.verify import audit_release
 
     entries = release.manifest.to_dict()
-    audit_release(release.data, entries, original=rows, check_audited_values=False, check_roles=True).raise_if_failed()
+    audit_release(
+        release.data, entries, AuditorHas(original=rows, roles=True), publisher=PublisherKnows(levels_are_stated=False)
+    ).raise_if_failed()
 
 
 def check_in_memory(table: object) -> Table:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.claims import read_claims
 from sfumato.audit.levels.entropy import measure
-from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import Columns
 from sfumato.collaborate.config import PartyConfig
 from sfumato.collaborate.plan import Plan
@@ -569,7 +569,7 @@ def propose_projection(rows: LargeRows, releaser: ProjectionReleaser) -> Project
     if not isinstance(promise, PrivacyGain):
         raise AssertionError
     claims = read_claims(release.manifest.to_dict())
-    level = measure(promise, Beside(Columns(rows.counted), Columns(rows.original.outline), claims))
+    level = measure(promise, ReleaseVsOriginal(Columns(rows.counted), Columns(rows.original.outline), claims))
     audited = with_audited(release.manifest.guarantees, [level])
     return ProjectionProposal(rows.original, release.with_manifest(guarantees=audited))
 

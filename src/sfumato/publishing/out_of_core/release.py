@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.checks import AuditReport
 from sfumato.audit.evidence import with_names_of_files
 from sfumato.audit.not_in_memory import audit_rows
@@ -197,12 +198,11 @@ def staged_large(
             reader,
             released,
             manifest.to_dict(),
-            original=original,
+            AuditorHas(
+                original=original, original_sha256=original.source.sha256, key=proposal.release.audit_key, roles=True
+            ),
             released_sha256=digest,
-            original_sha256=original.source.sha256,
-            key=proposal.release.audit_key,
             file=written,
-            check_roles=True,
         )
 
     with staged_files(
@@ -254,11 +254,13 @@ def audit_large_file(
         BlockReader(memory.n_bytes, auditing),
         released,
         entries,
-        original=original,
+        AuditorHas(
+            original=original,
+            original_sha256=original.source.sha256 if original is not None else None,
+            key=key,
+            roles=check_roles,
+        ),
         released_sha256=released.source.sha256,
         file=path,
-        original_sha256=original.source.sha256 if original is not None else None,
-        key=key,
-        check_roles=check_roles,
     )
     return with_names_of_files(report, entries, path, original.source if original is not None else None)

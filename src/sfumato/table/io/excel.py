@@ -25,7 +25,6 @@ from typing import IO, Any, BinaryIO, cast
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import python_calamine
 
 from sfumato.errors import InputError, InvalidParameterError, on_one_line
 from sfumato.table.cells import (
@@ -255,6 +254,8 @@ def _parsed_apart(data: bytes, sheet: str | None) -> tuple[str, Any] | None:
 
 
 def _command() -> list[str] | None:
+    import python_calamine  # for workbooks only
+
     return command_of(workbook_child.__file__, [python_calamine])
 
 

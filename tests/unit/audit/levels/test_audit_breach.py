@@ -13,9 +13,10 @@ from scipy import stats
 import sfumato
 from sfumato.audit import audit_release
 from sfumato.audit.attackers import Attack, codes_of_values, numbers_of
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.audit.claims import read_claims
-from sfumato.audit.levels.breach import figures_tell, lower_end, measure, tells
-from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.levels.breach import determines, figures_determine, lower_end, measure
+from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import Columns
 from sfumato.errors import InvalidParameterError, ManifestError, SchemaError
 from sfumato.guarantees import guarantee_from_dict
@@ -56,7 +57,12 @@ def papers(columns, *, table=TABLE, baseline=QUASI, alpha=0.0, extra=("y", "ward
 
 def audited(columns, check_roles=True, table=TABLE, **fields):
     released, manifest = papers(columns, table=table, **fields)
-    return audit_release(released, manifest, original=table, check_audited_values=False, check_roles=check_roles)
+    return audit_release(
+        released,
+        manifest,
+        AuditorHas(original=table, roles=check_roles),
+        publisher=PublisherKnows(levels_are_stated=False),
+    )
 
 
 def failed(report):
@@ -97,7 +103,7 @@ def test_columns_that_help_more_than_all_together_are_not_confirmed(attacker, me
 def test_without_the_original_nothing_is_confirmed():
     released, manifest = papers(["weak"])
 
-    report = audit_release(released, manifest, check_audited_values=False)
+    report = audit_release(released, manifest, publisher=PublisherKnows(levels_are_stated=False))
 
     assert failed(report) == []
     assert report.verdict == "confirmed except"
@@ -129,7 +135,12 @@ def test_a_sensitive_column_that_is_called_the_target_is_found():
     manifest = manifest_of(released, [(BreachBound(0.0, "secret", ("weak",), QUASI), None)], TABLE)
 
     known, unknown = (
-        audit_release(released, manifest, original=original, check_audited_values=False, check_roles=check_roles)
+        audit_release(
+            released,
+            manifest,
+            AuditorHas(original=original, roles=check_roles),
+            publisher=PublisherKnows(levels_are_stated=False),
+        )
         for original, check_roles in ((TABLE, True), (relabelled(TABLE, secret=Role.OTHER), False))
     )
 
@@ -212,18 +223,18 @@ def test_what_tells_another_column_is_found_by_the_audit_and_by_the_mechanism(co
     column, wanted = columns
     expected = plainly_tells(column, wanted)
 
-    assert tells(np.array(column, dtype=np.int32), np.array(wanted, dtype=np.int32)) == expected
+    assert determines(np.array(column, dtype=np.int32), np.array(wanted, dtype=np.int32)) == expected
     assert leaking_columns({"column": column}, wanted) == (("column",) if expected else ())
 
 
 def test_columns_that_differ_in_every_row_are_not_called_equal():
     values = np.arange(50, dtype=np.int32)
 
-    assert not tells(values, values[::-1])
+    assert not determines(values, values[::-1])
     assert leaking_columns({"a": values}, values[::-1]) == ()
     table = with_column("secret", [f"{value}" for value in range(400)], Role.SENSITIVE)
     with pytest.raises(SchemaError, match="a value of its own"):
-        measure(BreachBound(0.0, "secret", ("weak",), QUASI), beside(table))
+        measure(BreachBound(0.0, "secret", ("weak",), QUASI), pair_with(table))
 
 
 def test_without_roles_the_kinds_are_not_checked_and_that_is_said():
@@ -249,7 +260,10 @@ def test_a_target_may_be_what_the_bound_is_about():
     released = TABLE.keep(["weak", "y"])
 
     report = audit_release(
-        released, manifest_of(released, [(bound, None)], TABLE), original=TABLE, check_audited_values=False
+        released,
+        manifest_of(released, [(bound, None)], TABLE),
+        AuditorHas(original=TABLE),
+        publisher=PublisherKnows(levels_are_stated=False),
     )
 
     assert report.passed, report.failures
@@ -269,7 +283,10 @@ def test_released_quasi_identifiers_must_all_be_covered():
     bound = BreachBound(0.0, "secret", ("weak",), QUASI)
 
     report = audit_release(
-        wider, manifest_of(wider, [(bound, None)], TABLE), original=TABLE, check_audited_values=False
+        wider,
+        manifest_of(wider, [(bound, None)], TABLE),
+        AuditorHas(original=TABLE),
+        publisher=PublisherKnows(levels_are_stated=False),
     )
 
     assert failed(report) == ["breach-bound: columns"]
@@ -279,7 +296,9 @@ def test_cells_that_are_not_the_originals_are_found():
     released, manifest = papers(["weak", "noise"])
     moved = released.take(np.roll(np.arange(released.n_rows), 1))
 
-    report = audit_release(moved, manifest, original=TABLE, check_audited_values=False)
+    report = audit_release(
+        moved, manifest, AuditorHas(original=TABLE), publisher=PublisherKnows(levels_are_stated=False)
+    )
 
     assert "cells" in failed(report)
 
@@ -288,23 +307,23 @@ def test_cells_that_are_not_the_originals_are_found():
 def test_a_stated_level_is_compared_and_a_statement_read():
     level = in_three_digits(audited(["weak"]).levels[0])
     released, manifest = papers(["weak"], audited=level)
-    assert audit_release(released, manifest, original=TABLE).passed
+    assert audit_release(released, manifest, AuditorHas(original=TABLE)).passed
 
     released, manifest = papers(["weak"], audited=in_three_digits(level - 1))
-    assert failed(audit_release(released, manifest, original=TABLE)) == ["breach-bound: audited level"]
+    assert failed(audit_release(released, manifest, AuditorHas(original=TABLE))) == ["breach-bound: audited level"]
 
     released, manifest = papers(["weak"], audited=level)
     manifest["guarantees"][0]["statement"] = "nobody can predict anything"
-    assert failed(audit_release(released, sealed(manifest), original=TABLE)) == ["breach-bound: statement"]
+    assert failed(audit_release(released, sealed(manifest), AuditorHas(original=TABLE))) == ["breach-bound: statement"]
 
 
 def test_the_mechanisms_alpha_must_be_the_promised_one():
     release = sfumato.release(TABLE, BreachAwareSelector(max_breach_increase=-5))
     entries = json.loads(release.manifest.to_json())
-    assert audit_release(release.table, entries, original=TABLE).passed
+    assert audit_release(release.table, entries, AuditorHas(original=TABLE)).passed
 
     entries["mechanism"]["parameters"]["max_breach_increase"] = -50
-    report = audit_release(release.table, sealed(entries), original=TABLE)
+    report = audit_release(release.table, sealed(entries), AuditorHas(original=TABLE))
     assert failed(report) == ["breach-bound: parameter max_breach_increase"]
 
 
@@ -333,7 +352,7 @@ def test_malformed_promises_are_refused(field, value):
     manifest["guarantees"][0][field] = value
 
     with pytest.raises(ManifestError):
-        audit_release(released, manifest, original=TABLE)
+        audit_release(released, manifest, AuditorHas(original=TABLE))
 
 
 def test_the_promise_goes_through_a_manifest_and_is_met_up_to_its_bound():
@@ -346,20 +365,20 @@ def test_the_promise_goes_through_a_manifest_and_is_met_up_to_its_bound():
     assert "at least 3% worse" in BreachBound(-3.0, "s", ("a",), ("a", "b")).describe()
 
 
-def beside(table):
+def pair_with(table):
     released, manifest = papers(["weak"], table=table)
-    return Beside(Columns(released), Columns(table), read_claims(manifest))
+    return ReleaseVsOriginal(Columns(released), Columns(table), read_claims(manifest))
 
 
 def test_what_cannot_be_measured_is_said():
     flat = table_of({name: TABLE[name].cells() for name in TABLE.columns} | {"secret": [CANARY] * 400}, ROLES)
 
     with pytest.raises(SchemaError, match="fewer than two values") as caught:
-        measure(BreachBound(0.0, "secret", ("weak",), QUASI), beside(flat))
+        measure(BreachBound(0.0, "secret", ("weak",), QUASI), pair_with(flat))
     with pytest.raises(SchemaError, match="not found"):
-        measure(BreachBound(0.0, "secret", ("weak",), ("weak", "gone")), beside(TABLE))
+        measure(BreachBound(0.0, "secret", ("weak",), ("weak", "gone")), pair_with(TABLE))
     with pytest.raises(InvalidParameterError, match="at least one"):
-        measure(BreachBound(0.0, "secret", (), QUASI), beside(TABLE))
+        measure(BreachBound(0.0, "secret", (), QUASI), pair_with(TABLE))
     with pytest.raises(InvalidParameterError, match="right now and then"):
         lower_end(np.ones(3), np.zeros(3), 0.95)
     assert CANARY not in str(caught.value)
@@ -383,7 +402,7 @@ def test_the_level_does_not_depend_on_declared_kinds(numeric):
         table = with_ages(kind)
         released = table.keep(["noise", "y"])
         claims = read_claims(manifest_of(released, [(bound, None)], table))
-        levels.append(measure(bound, Beside(Columns(released), Columns(table), claims)))
+        levels.append(measure(bound, ReleaseVsOriginal(Columns(released), Columns(table), claims)))
 
     assert levels[0] == levels[1]
 
@@ -512,9 +531,9 @@ def test_values_too_rare_for_every_fold_are_measured(attacker, metric):
     assert ((scores >= 0) & (scores <= 1)).all()
 
 
-@pytest.mark.parametrize(("n_values", "tells"), [(89, True), (90, True), (91, False), (100, False)])
-def test_columns_that_determine_each_other_tell_unless_nine_of_ten_rows_are_unique(n_values, tells):
+@pytest.mark.parametrize(("n_values", "expected"), [(89, True), (90, True), (91, False), (100, False)])
+def test_columns_that_determine_each_other_tell_unless_nine_of_ten_rows_are_unique(n_values, expected):
     """Values of their own name rows, they do not tell about the sensitive column."""
     figures = {"n_rows": 100, "n_values": n_values, "n_wanted": n_values, "n_pairs": n_values, "n_right": 100}
 
-    assert figures_tell(**figures, n_common=1) == tells
+    assert figures_determine(**figures, n_common=1) == expected

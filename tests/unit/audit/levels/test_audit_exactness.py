@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato
+from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.levels.differential_privacy import LEAST_PROBABILITY, ClassCells, _Noise, _of_class, log_probability
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.baselines.noisy_counts import Cells, ExponentialReleaser, LaplaceReleaser, scaled_to
@@ -135,7 +136,7 @@ def test_raw_rows_passed_off_as_synthetic_are_refused(seed):
     release = sfumato.release(original, releaser(epsilon=epsilon, n_features=n_features))
     forged, manifest = passed_off(original, release)
 
-    report = sfumato.audit_release(forged, manifest, original=original)
+    report = sfumato.audit_release(forged, manifest, AuditorHas(original=original))
 
     assert report.verdict == "refused"
     assert len(report.failures) == 1, report.failures
@@ -151,7 +152,7 @@ def test_an_honest_release_is_not_refused_and_not_confirmed_outright(seed):
     release = sfumato.release(original, releaser(epsilon=(0.1, 1.0, 5.0)[seed % 3], n_features=(2, 5, 8)[seed % 3]))
 
     entries = json.loads(release.manifest.to_json())
-    report = sfumato.audit_release(release.table, entries, original=original, check_roles=True)
+    report = sfumato.audit_release(release.table, entries, AuditorHas(original=original, roles=True))
 
     assert report.verdict == "confirmed except", report.failures
     assert [exception.name for exception in report.unchecked] == ["epsilon", "noise"]
@@ -170,7 +171,7 @@ def test_raw_rows_with_a_few_changed_are_refused_too():
 
     forged, manifest = passed_off(original, release, swap_some)
 
-    assert sfumato.audit_release(forged, manifest, original=original).verdict == "refused"
+    assert sfumato.audit_release(forged, manifest, AuditorHas(original=original)).verdict == "refused"
 
 
 def test_far_too_little_noise_is_refused_too():
@@ -183,7 +184,7 @@ def test_far_too_little_noise_is_refused_too():
     manifest["evidence"] = json.loads(less.manifest.to_json())["evidence"]
     manifest["digest"] = manifest_digest(manifest)
 
-    report = sfumato.audit_release(less.table, manifest, original=original)
+    report = sfumato.audit_release(less.table, manifest, AuditorHas(original=original))
 
     assert any("too exact" in failure for failure in report.failures)
 
@@ -195,7 +196,7 @@ def test_where_noise_is_mostly_zero_nothing_can_be_told():
     release = sfumato.release(original, LaplaceReleaser(epsilon=100.0, n_features=3))
     forged, manifest = passed_off(original, release)
 
-    assert sfumato.audit_release(forged, manifest, original=original).verdict == "confirmed except"
+    assert sfumato.audit_release(forged, manifest, AuditorHas(original=original)).verdict == "confirmed except"
 
 
 def test_without_the_original_the_audit_says_what_it_needs():

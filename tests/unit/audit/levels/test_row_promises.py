@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.checks import Check, Unchecked
 from sfumato.audit.claims import read_claims
-from sfumato.audit.kinds import NotToldError
+from sfumato.audit.kinds import UndecidableError
 from sfumato.audit.levels.row_promises import (
     NOT_OF_ROWS,
     by_persons,
@@ -19,7 +20,7 @@ from sfumato.audit.levels.row_promises import (
 )
 from sfumato.audit.original.assignment import BothBags, Pairs
 from sfumato.audit.original.cell_rules import CellRule
-from sfumato.audit.original.release_vs_original import Beside
+from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.verify import audit_release
 from sfumato.cli.main import run
@@ -73,7 +74,7 @@ def audit(release, cells, change=lambda entries: None, roles=True, original=True
     change(entries)
     entries["digest"] = manifest_digest(entries)
     table = Table.from_arrow(cells, schema() if roles else schema(Role.IDENTIFIER))
-    return audit_release(release.table, entries, original=table if original else None, check_roles=roles)
+    return audit_release(release.table, entries, AuditorHas(original=table if original else None, roles=roles))
 
 
 def exceptions(report):
@@ -200,7 +201,7 @@ def test_what_cannot_be_measured_is_an_exception_and_a_bound_that_is_enough_is_n
 def test_where_sorted_rows_do_not_tell_a_bound_may_be_enough(at_least, is_enough):
     def level(guarantee):
         problem = "rows are sorted"
-        raise NotToldError(problem, at_least)
+        raise UndecidableError(problem, at_least)
 
     said = said_of_rows(KAnonymity(3, ("a",)), "id", 2, level)
 
@@ -215,13 +216,13 @@ def test_rows_that_only_one_person_has_are_as_telling_as_unique_ones():
     release = make_release(Table.from_arrow(cells, schema(Role.IDENTIFIER)), build_mechanism("anatomy", {"l": 2}))
     claims = replace(read_claims(release.manifest.to_dict()), perturbation=None)
     released = Columns(release.table)
-    beside = Beside(released, Columns(table), claims)
+    pair = ReleaseVsOriginal(released, Columns(table), claims)
     by_values = {}
     for person, age, town in zip(*(cells.column(n).to_pylist() for n in ("patient", "age", "town")), strict=True):
         by_values.setdefault((age, town), []).append(person)
     expected = sum(len(own) for own in by_values.values() if len(set(own)) == 1) / len(cells)
 
-    assert share_of_one_person(("age", "town"), beside, "patient") == expected > 0
+    assert share_of_one_person(("age", "town"), pair, "patient") == expected > 0
 
 
 # The commands, in memory and out of core.

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.audit.claims import read_claims
 from sfumato.audit.original.typical import check_typical
 from sfumato.audit.reading.columns import Columns
@@ -30,7 +31,7 @@ def made():
 
 
 def audited(table, release, original, **more):
-    return audit_release(table, release.manifest.to_dict(), original=original, check_roles=True, **more)
+    return audit_release(table, release.manifest.to_dict(), AuditorHas(original=original, roles=True), **more)
 
 
 def with_column(table, name, values):
@@ -39,7 +40,7 @@ def with_column(table, name, values):
 
 
 def in_place(release):
-    return {"places": np.arange(release.table.n_rows)}
+    return {"publisher": PublisherKnows(places=np.arange(release.table.n_rows))}
 
 
 def test_rows_whose_originals_are_known_are_confirmed(made):
@@ -113,7 +114,7 @@ def test_a_manifest_that_states_no_rule_for_typical_cells_is_refused(made):
     table, release = made
     entries = release.manifest.to_dict() | {"recodings": []}
     entries["digest"] = manifest_digest(entries)
-    report = audit_release(release.data, entries, original=table, check_roles=True)
+    report = audit_release(release.data, entries, AuditorHas(original=table, roles=True))
 
     assert report.verdict == "refused"
 

@@ -310,7 +310,7 @@ def test_values_that_the_same_cells_may_mean_share_a_place(sets, neighbours_only
     with pytest.MonkeyPatch.context() as patch:
         if neighbours_only:
             patch.setattr("sfumato.audit.reading.cells._MOST_MEANT", -1)
-        told = read.told_apart()
+        told = read.separated()
 
     signs = [frozenset(i for i, own in enumerate(sets) if value in own) for value in range(9)]
     assert [held(told, i) for i in range(len(sets))] == [sorted(own) for own in sets]

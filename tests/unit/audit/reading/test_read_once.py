@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.reading import read_once
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.reading.read_once import GeneralizedColumns
@@ -43,7 +44,7 @@ def test_an_audit_reads_each_generalized_column_once(readings, mechanism):
     table = admissions(n_rows=60).keep(["age", "sex", "diabetes", "readmitted"])
     made = make_release(table, mechanism)
     readings.clear()
-    report = audit_release(made.table, made.manifest.to_dict(), original=table)
+    report = audit_release(made.table, made.manifest.to_dict(), AuditorHas(original=table))
 
     assert report.passed
     assert len(readings) == len(made.manifest.recodings) == 3

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.audit.claims import read_claims
 from sfumato.audit.not_in_memory import beyond_counts
 from sfumato.audit.verify import audit_release
@@ -55,7 +56,9 @@ def audited(release, original=None, table=None, **changes):
     manifest = release.manifest.to_dict() | changes
     manifest |= {"digest": manifest_digest(manifest)}
     rows = release.data if table is None else table
-    return audit_release(rows, manifest, original=original, check_audited_values=False, check_roles=True)
+    return audit_release(
+        rows, manifest, AuditorHas(original=original, roles=True), publisher=PublisherKnows(levels_are_stated=False)
+    )
 
 
 def failed(report):

@@ -10,6 +10,7 @@ import pytest
 
 import sfumato
 from reproductions.public_data import load_adult, load_pu1
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import AuditFailedError, InvalidParameterError, ManifestError, ManifestRefusedError
@@ -104,7 +105,7 @@ def test_features_that_rows_of_a_sparse_file_mention_are_refused_for_differentia
 @pytest.mark.parametrize("name", ["laplace", "exponential", "paper"])
 def test_the_audit_says_that_it_cannot_confirm_differential_privacy(stays, releases, name):
     release = releases[name]
-    report = sfumato.audit_release(release.table, release.manifest.to_dict(), original=stays)
+    report = sfumato.audit_release(release.table, release.manifest.to_dict(), AuditorHas(original=stays))
 
     said = [exception for exception in report.unchecked if exception.name == "epsilon"]
     assert len(said) == 1
@@ -116,7 +117,7 @@ def test_the_audit_says_that_it_cannot_confirm_differential_privacy(stays, relea
 
 def test_the_audit_tells_the_papers_noise_apart(stays, releases):
     release = releases["paper"]
-    report = sfumato.audit_release(release.table, release.manifest.to_dict(), original=stays)
+    report = sfumato.audit_release(release.table, release.manifest.to_dict(), AuditorHas(original=stays))
 
     assert any("too little" in check.message for check in report.checks)
 
@@ -125,8 +126,12 @@ def test_the_flipped_release_promises_k_and_states_the_cells(stays, releases):
     """Its publisher knows which row is whose; a recipient of sorted rows is told that cells were not compared."""
     release = releases["flipped"]
     entries, own = release.manifest.to_dict(), np.arange(release.table.n_rows)
-    report = sfumato.audit_release(release.table, entries, original=stays, places=own)
-    assert "cells" in {one.name for one in sfumato.audit_release(release.table, entries, original=stays).unchecked}
+    report = sfumato.audit_release(
+        release.table, entries, AuditorHas(original=stays), publisher=PublisherKnows(places=own)
+    )
+    assert "cells" in {
+        one.name for one in sfumato.audit_release(release.table, entries, AuditorHas(original=stays)).unchecked
+    }
 
     stated = release.manifest.perturbation["n_cells_changed"]
     assert stated > 0
@@ -358,7 +363,7 @@ def test_lies_are_caught_even_with_a_repaired_digest(stays, releases, name, lie)
 
 def is_caught(release, manifest, original):
     try:
-        return not sfumato.audit_release(release.table, manifest, original=original).passed
+        return not sfumato.audit_release(release.table, manifest, AuditorHas(original=original)).passed
     except ManifestRefusedError:
         return True
 
@@ -406,10 +411,12 @@ def test_a_changed_target_is_caught(stays, releases):
     changed = type(release.table)(release.table.matrix, release.table.features, companions)
 
     own = np.arange(changed.n_rows)
-    report = sfumato.audit_release(changed, release.manifest.to_dict(), original=stays, places=own)
+    report = sfumato.audit_release(
+        changed, release.manifest.to_dict(), AuditorHas(original=stays), publisher=PublisherKnows(places=own)
+    )
     assert any(f"'{name}' differs in 1 rows" in failure for failure in report.failures)
 
-    as_a_bag = sfumato.audit_release(changed, release.manifest.to_dict(), original=stays)
+    as_a_bag = sfumato.audit_release(changed, release.manifest.to_dict(), AuditorHas(original=stays))
     assert any("the other columns are not those of the original" in failure for failure in as_a_bag.failures)
 
 
@@ -424,7 +431,7 @@ def test_synthetic_rows_with_other_class_sizes_are_caught(stays, releases):
     )
     changed = type(release.table)(release.table.matrix, release.table.features, companions)
 
-    report = sfumato.audit_release(changed, release.manifest.to_dict(), original=stays)
+    report = sfumato.audit_release(changed, release.manifest.to_dict(), AuditorHas(original=stays))
 
     assert "the class sizes of the synthetic rows are not those of the original" in report.failures
 
@@ -443,7 +450,9 @@ def test_suppressed_rows_are_not_told_from_flipped_ones(stays, releases):
     manifest["suppressed_rows"] = 1
     manifest["output"]["rows"] -= 1
 
-    report = sfumato.audit_release(shorter, sealed(manifest), original=stays, places=kept)
+    report = sfumato.audit_release(
+        shorter, sealed(manifest), AuditorHas(original=stays), publisher=PublisherKnows(places=kept)
+    )
 
     assert any(
         "suppressed rows, which cannot be distinguished from flipped ones" in failure for failure in report.failures
@@ -468,7 +477,7 @@ def test_synthetic_rows_without_their_target_are_caught(stays, releases):
     bare = Table(Schema.of([]), {}, release.table.n_rows)
     changed = type(release.table)(release.table.matrix, release.table.features, bare)
 
-    report = sfumato.audit_release(changed, release.manifest.to_dict(), original=stays)
+    report = sfumato.audit_release(changed, release.manifest.to_dict(), AuditorHas(original=stays))
 
     assert "the target is not a column of both tables" in report.failures
 

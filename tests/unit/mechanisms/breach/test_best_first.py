@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import sfumato
 from sfumato.audit import audit_release
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.mechanisms.breach.best_first import best_first_search, repeated_score
 from sfumato.mechanisms.breach.wrapper import BestFirstWrapper
@@ -149,7 +150,10 @@ def test_what_is_released_states_the_measured_gain_as_an_estimate():
     assert bound.describe().startswith("estimated, not proven")
     assert "had no part" in release.manifest.evidence["search"]["chosen_by"]
     report = audit_release(
-        release.table, release.with_order_kept().manifest.to_dict(), original=TABLE, check_audited_values=False
+        release.table,
+        release.with_order_kept().manifest.to_dict(),
+        AuditorHas(original=TABLE),
+        publisher=PublisherKnows(levels_are_stated=False),
     )
     assert report.passed, report.failures
 
@@ -162,7 +166,9 @@ def test_a_smaller_gain_than_measured_is_not_believed():
     bound["max_breach_increase"] = 0.0
     bound["statement"] = bound["statement"].replace(said, "0% better")
 
-    report = audit_release(released, sealed(manifest), original=TABLE, check_audited_values=False)
+    report = audit_release(
+        released, sealed(manifest), AuditorHas(original=TABLE), publisher=PublisherKnows(levels_are_stated=False)
+    )
 
     assert [check.name for check in report.checks if not check.passed] == ["breach-bound: level"]
 

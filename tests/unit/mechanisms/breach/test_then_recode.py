@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import sfumato
 from sfumato.audit import audit_release
+from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees import KAnonymity
 from sfumato.guarantees.estimated import BreachBound
@@ -146,7 +147,9 @@ def test_the_audit_gives_the_attacker_the_released_cells():
     )
     stated = Release(released, manifest).with_order_kept().manifest.to_dict()
 
-    report = audit_release(released, stated, original=table, check_audited_values=False)
+    report = audit_release(
+        released, stated, AuditorHas(original=table), publisher=PublisherKnows(levels_are_stated=False)
+    )
 
     assert [check.name for check in report.checks if not check.passed] == ["breach-bound: level"]
     assert report.levels[1] > 50
@@ -160,6 +163,8 @@ def test_the_mechanism_judges_the_released_cells_too():
     bound["max_breach_increase"] = stated["mechanism"]["parameters"]["max_breach_increase"] = -90.0
     bound["statement"] = bound["statement"].replace("at most 0% better", "at least 90% worse")
 
-    report = audit_release(release.table, sealed(stated), original=TABLE, check_audited_values=False)
+    report = audit_release(
+        release.table, sealed(stated), AuditorHas(original=TABLE), publisher=PublisherKnows(levels_are_stated=False)
+    )
 
     assert [check.name for check in report.checks if not check.passed] == ["breach-bound: level"]

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import person_oracles as oracle
+from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.levels.anonymity import Patterns, fewest_holders, known_items
 from sfumato.audit.verify import audit_release
 from sfumato.counting.bitsets import ProjectedRows
@@ -378,7 +379,7 @@ def test_a_release_by_rows_that_is_promised_by_persons_is_refused():
     promise = Containment(4, tuple(by_name(by_rows)["containment"]["columns"]), unit="patient")
     assert level_by_definition(table, promise.to_dict()) < 4
 
-    report = audit_release(by_rows.table, forged(by_rows, promise), original=table, check_roles=True)
+    report = audit_release(by_rows.table, forged(by_rows, promise), AuditorHas(original=table, roles=True))
 
     assert "containment by persons: level" in {check.name for check in report.checks if not check.passed}
 
@@ -389,7 +390,7 @@ def test_persons_told_apart_by_another_column_are_refused(person):
     release = make_release(table, build_mechanism("greedy-containment", {"k": 3}))
     promise = Containment(3, tuple(by_name(release)["containment"]["columns"]), unit=person)
 
-    report = audit_release(release.table, forged(release, promise), original=table, check_roles=True)
+    report = audit_release(release.table, forged(release, promise), AuditorHas(original=table, roles=True))
 
     assert "containment by persons: persons" in {check.name for check in report.checks if not check.passed}
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato
+from sfumato.audit.auditor import PublisherKnows
 from sfumato.displays.base import display_of_manifest, registered_displays
 from sfumato.displays.tree_disclosure import TreeDisclosureDisplay
 from sfumato.errors import InvalidParameterError, ManifestRefusedError, PrivacyNotAchievableError
@@ -91,7 +92,7 @@ def forged(release, **figures):
     """Names of the checks that fail once the manifest states other figures, that of its digest left out."""
     manifest = json.loads(json.dumps(release.manifest.to_dict()))
     manifest["evidence"]["disclosure"] |= figures
-    report = sfumato.audit_release(release.table, manifest, check_audited_values=False)
+    report = sfumato.audit_release(release.table, manifest, publisher=PublisherKnows(levels_are_stated=False))
     return [check.name for check in report.checks if not check.passed and check.name != "manifest digest"]
 
 
@@ -137,7 +138,9 @@ def test_the_audit_refuses_a_floor_without_figures(table):
     manifest = json.loads(json.dumps(released(table, **UNIFORM, min_disclosure_bits=7.9).manifest.to_dict()))
     del manifest["evidence"]["disclosure"]
 
-    report = sfumato.audit_release(released(table, **UNIFORM).table, manifest, check_audited_values=False)
+    report = sfumato.audit_release(
+        released(table, **UNIFORM).table, manifest, publisher=PublisherKnows(levels_are_stated=False)
+    )
 
     assert "disclosure: figures" in [check.name for check in report.checks if not check.passed]
 
