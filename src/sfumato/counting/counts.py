@@ -159,6 +159,10 @@ class Counts:
         index, code = np.divmod(pairs, max(n_values, 1))
         return Counts.of(index, code, count, self.n_classes, n_values)
 
+    def with_totals(self, totals: Numbers) -> Counts:
+        """Compare all classes with rows in which each value occurs so often."""
+        return replace(self, value_totals=totals)
+
     def compared_with(self, kept: NDArray[np.bool_]) -> Counts:
         """Compare all classes with the rows of some of them."""
         here = kept[self.class_index]
@@ -295,6 +299,11 @@ class Counts:
         return np.asarray(np.maximum.reduceat(of_entries, self.class_starts))
 
     @property
+    def array(self) -> Numbers:
+        """Return the counts as an array of shape (classes, values)."""
+        return self.dense(self.n_values)
+
+    @property
     def has_rows(self) -> NDArray[np.bool_]:
         """Whether classes have rows: all have."""
         return np.ones(self.n_classes, dtype=np.bool_)
@@ -348,6 +357,21 @@ class DenseCounts:
     def alone(cls, count: Numbers) -> DenseCounts:
         """Take groups that are not compared with a table."""
         return cls(count, np.zeros(count.shape[-1], dtype=np.int64))
+
+    def with_totals(self, totals: Numbers) -> DenseCounts:
+        """Compare all groups with rows in which each value occurs so often."""
+        return DenseCounts(self.count, totals)
+
+    def renumbered(self, number: Ids) -> DenseCounts:
+        """Give the values other numbers, one for each; values with one number are one."""
+        is_of = np.zeros((len(number), int(number.max(initial=-1)) + 1), dtype=np.int64)
+        is_of[np.arange(len(number)), number] = 1
+        return DenseCounts.alone(np.asarray(self.count @ is_of[: self.count.shape[-1]]))
+
+    @property
+    def array(self) -> Numbers:
+        """Return the counts as an array of shape (groups, values)."""
+        return self.count
 
     @property
     def weights(self) -> DenseCounts:

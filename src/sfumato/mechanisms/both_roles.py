@@ -35,7 +35,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.counting.counts import Levels, Numbers
+from sfumato.counting.counts import AnyCounts, DenseCounts, Levels, Numbers
 from sfumato.counting.same_values import value_numbers
 from sfumato.learning.c45.tree import MISSING
 from sfumato.mechanisms.axes import Axis
@@ -62,20 +62,24 @@ class GroupedValues:
     --------
     >>> from sfumato.guarantees import LDiversity
     >>> from sfumato.mechanisms.constraints import Promised
-    >>> GroupedValues(2, Promised(LDiversity(2, "s", ())))(np.array([[2, 1, 1], [2, 1, 0], [1, 0, 2]])).tolist()
+    >>> counts = DenseCounts.alone(np.array([[2, 1, 1], [2, 1, 0], [1, 0, 2]]))
+    >>> GroupedValues(2, Promised(LDiversity(2, "s"))).are_kept_by(counts).tolist()
     [True, False, False]
     """
 
     k: int
     constraint: Constraint
 
-    def __call__(self, counts: Numbers) -> Flags:
+    def are_kept_by(self, counts: AnyCounts) -> Flags:
         """Whether parts satisfy the constraint after their values were grouped."""
-        return self.constraint(group_values(_of_rows(counts), self.k)[1])
+        return self.constraint.are_kept_by(self._grouped(counts))
 
-    def levels(self, counts: Numbers) -> Levels:
+    def levels(self, counts: AnyCounts) -> Levels:
         """Level of each part, by the constraint's measure, of its groups."""
-        return self.constraint.levels(group_values(_of_rows(counts), self.k)[1])
+        return self.constraint.levels(self._grouped(counts))
+
+    def _grouped(self, counts: AnyCounts) -> DenseCounts:
+        return DenseCounts.alone(group_values(_of_rows(counts.array), self.k)[1])
 
     def describe(self) -> str:
         """Say the constraint in a few words."""
@@ -99,8 +103,8 @@ class WithinGroups:
     --------
     >>> from sfumato.guarantees import LDiversity
     >>> from sfumato.mechanisms.constraints import Promised
-    >>> counts = np.array([[1, 1, 2, 0], [1, 1, 1, 1]])  # two places, two codes
-    >>> WithinGroups(2, 2, 2, Promised(LDiversity(2, "s", ())))(counts).tolist()
+    >>> counts = DenseCounts.alone(np.array([[1, 1, 2, 0], [1, 1, 1, 1]]))  # two places, two codes
+    >>> WithinGroups(2, 2, 2, Promised(LDiversity(2, "s"))).are_kept_by(counts).tolist()
     [False, True]
     """
 
@@ -109,15 +113,15 @@ class WithinGroups:
     n_codes: int
     constraint: Constraint
 
-    def __call__(self, counts: Numbers) -> Flags:
+    def are_kept_by(self, counts: AnyCounts) -> Flags:
         """Whether every group of a part satisfies the constraint."""
-        in_groups, is_used = self._grouped(counts)
-        allowed = self.constraint(in_groups.reshape(-1, in_groups.shape[-1])).reshape(is_used.shape)
-        return np.asarray((allowed | ~is_used).all(axis=1))
+        in_groups, is_used = self._grouped(counts.array)
+        each = DenseCounts.alone(in_groups.reshape(-1, in_groups.shape[-1]))
+        return np.asarray((self.constraint.are_kept_by(each).reshape(is_used.shape) | ~is_used).all(axis=1))
 
-    def levels(self, counts: Numbers) -> Levels:
+    def levels(self, counts: AnyCounts) -> Levels:
         """Level of each part as one group: what no division could exceed."""
-        return self.constraint.levels(self._by_place(counts).sum(axis=1))
+        return self.constraint.levels(DenseCounts.alone(self._by_place(counts.array).sum(axis=1)))
 
     def describe(self) -> str:
         """Say the constraint in a few words."""

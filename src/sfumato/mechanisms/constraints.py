@@ -25,7 +25,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.counting.counts import Counts, DenseCounts, Levels, Numbers
+from sfumato.counting.counts import AnyCounts, Counts, DenseCounts, Levels, Numbers
 from sfumato.counting.same_values import value_numbers
 from sfumato.errors import PrivacyNotAchievableError
 from sfumato.guarantees import AboutValues, LDiversity
@@ -38,14 +38,14 @@ Ids = NDArray[np.int32]
 
 
 class Constraint(Protocol):
-    """What every part must satisfy besides its size."""
+    """What every class must keep besides its size. Partitions and lattices search by it and know no guarantee."""
 
-    def __call__(self, counts: Numbers) -> Flags:
-        """Whether parts are allowed, from their counts of sensitive values, one row a part."""
+    def are_kept_by(self, counts: AnyCounts) -> Flags:
+        """Whether classes are allowed, from their counts of sensitive values."""
         ...
 
-    def levels(self, counts: Numbers) -> Levels:
-        """Level of each part, by the measure that the constraint is about."""
+    def levels(self, counts: AnyCounts) -> Levels:
+        """Level of each class, by the measure that the constraint is about."""
         ...
 
     def describe(self) -> str:
@@ -66,21 +66,20 @@ class Promised:
 
     Examples
     --------
-    >>> Promised(LDiversity(2, "illness", ()))(np.array([[3, 1], [4, 0]])).tolist()
+    >>> Promised(LDiversity(2, "illness")).are_kept_by(DenseCounts.alone(np.array([[3, 1], [4, 0]]))).tolist()
     [True, False]
     """
 
     guarantee: AboutValues
     overall: Numbers | None = None
 
-    def __call__(self, counts: Numbers) -> Flags:
+    def are_kept_by(self, counts: AnyCounts) -> Flags:
         """Whether groups keep the promise."""
         return self.guarantee.are_met_by(self.levels(counts))
 
-    def levels(self, counts: Numbers) -> Levels:
+    def levels(self, counts: AnyCounts) -> Levels:
         """Level of each group."""
-        dense = DenseCounts.alone(counts) if self.overall is None else DenseCounts(counts, self.overall)
-        return self.guarantee.levels(dense)
+        return self.guarantee.levels(counts if self.overall is None else counts.with_totals(self.overall))
 
     def describe(self) -> str:
         """Say the constraint in a few words."""
@@ -101,22 +100,17 @@ class Joined:
     constraint: Constraint
     value_of: Ids
 
-    def __call__(self, counts: Numbers) -> Flags:
+    def are_kept_by(self, counts: AnyCounts) -> Flags:
         """Whether parts satisfy the constraint."""
-        return self.constraint(self._joined(counts))
+        return self.constraint.are_kept_by(counts.renumbered(self.value_of))
 
-    def levels(self, counts: Numbers) -> Levels:
+    def levels(self, counts: AnyCounts) -> Levels:
         """Level of each part, by the constraint's measure."""
-        return self.constraint.levels(self._joined(counts))
+        return self.constraint.levels(counts.renumbered(self.value_of))
 
     def describe(self) -> str:
         """Say the constraint in a few words."""
         return self.constraint.describe()
-
-    def _joined(self, counts: Numbers) -> Numbers:
-        is_of = np.zeros((len(self.value_of), int(self.value_of.max(initial=-1)) + 1), dtype=np.int64)
-        is_of[np.arange(len(self.value_of)), self.value_of] = 1
-        return np.asarray(counts @ is_of[: counts.shape[-1]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,13 +119,13 @@ class AllOf:
 
     constraints: tuple[Constraint, ...]
 
-    def __call__(self, counts: Numbers) -> Flags:
+    def are_kept_by(self, counts: AnyCounts) -> Flags:
         """Whether parts satisfy all constraints."""
-        return np.asarray(np.logical_and.reduce([constraint(counts) for constraint in self.constraints]))
+        return np.asarray(np.logical_and.reduce([constraint.are_kept_by(counts) for constraint in self.constraints]))
 
-    def levels(self, counts: Numbers) -> Levels:
+    def levels(self, counts: AnyCounts) -> Levels:
         """Level of each part by the first constraint that some part violates, else by the first."""
-        violated = [constraint for constraint in self.constraints if not constraint(counts).all()]
+        violated = [constraint for constraint in self.constraints if not constraint.are_kept_by(counts).all()]
         return (violated or self.constraints)[0].levels(counts)
 
     def describe(self) -> str:
@@ -218,16 +212,15 @@ class Limit:
         PrivacyNotAchievableError
             With the level that they have.
         """
-        counts: Numbers = np.bincount(self.codes, weights).astype(np.int64)[np.newaxis]
-        by_persons = "" if self.persons is None else " by persons"
+        by_persons, counts = "", DenseCounts.alone(np.bincount(self.codes, weights).astype(np.int64)[np.newaxis])
         if self.persons is not None:
             of_rows = Counts.of_rows(np.zeros(len(self.codes), dtype=np.int64), self.codes, self.persons)
-            counts = of_rows.weights.dense(self.n_values)
+            by_persons, counts = " by persons", DenseCounts.alone(of_rows.weights.dense(self.n_values))
             if self.matched is not None and not self.matched.are_kept_by(of_rows).all():
                 level = float(self.matched.levels(of_rows)[0])
                 what = f"{self.matched.in_short()} of the sensitive column{by_persons}"
                 raise PrivacyNotAchievableError(what, best_level=level)
-        if self.matched is None and not self.constraint(counts).all():
+        if self.matched is None and not self.constraint.are_kept_by(counts).all():
             what = f"{self.constraint.describe()} of the sensitive column{by_persons}"
             raise PrivacyNotAchievableError(what, best_level=float(self.constraint.levels(counts)[0]))
 
@@ -236,11 +229,15 @@ class Limit:
         if self.persons is None:
             n_parts, n_values = int(part_of_row.max(initial=-1)) + 1, self.n_values
             keys = part_of_row.astype(np.int64) * n_values + self.codes[rows]
-            return self.constraint(np.bincount(keys, minlength=n_parts * n_values).reshape(n_parts, n_values))
+            return self.keeps(np.bincount(keys, minlength=n_parts * n_values).reshape(n_parts, n_values))
         counts = Counts.of_rows(part_of_row, self.codes[rows], self.persons[rows])
         if self.matched is not None:
             return self.matched.are_kept_by(counts)
-        return self.constraint(counts.weights.dense(self.n_values))
+        return self.keeps(counts.weights.dense(self.n_values))
+
+    def keeps(self, counts: Numbers) -> Flags:
+        """Whether parts keep the limit, given their counts (or weights) of the values, a row each."""
+        return self.constraint.are_kept_by(DenseCounts.alone(counts))
 
 
 def limits_of(table: Table, guarantees: Sequence[AboutValues]) -> list[Limit]:

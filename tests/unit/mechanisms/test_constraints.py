@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.counting.counts import DenseCounts
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import LDiversity, TCloseness
 from sfumato.mechanisms.constraints import Promised, limits_of
@@ -33,12 +34,12 @@ def test_l_counts_values_and_t_values_and_spellings():
 
     assert codes.tolist() == [0, 0, 1, 1]
     assert diverse.constraint.describe() == "distinct 2-diversity"
-    assert not diverse.constraint(np.bincount(codes[:2], minlength=2)[None])[0]
+    assert not diverse.keeps(np.bincount(codes[:2], minlength=2)[None])[0]
     assert len(set(spelled.tolist())) == 3
     assert close.constraint.describe() == "distinct 2-diversity and 0.2-closeness (equal distance)"
-    assert close.constraint(np.bincount(spelled)[None])[0]
-    assert not close.constraint(one_spelling)[0]
-    assert close.constraint.levels(one_spelling).tolist() == pytest.approx([0.25])
+    assert close.keeps(np.bincount(spelled)[None])[0]
+    assert not close.keeps(one_spelling)[0]
+    assert close.constraint.levels(DenseCounts.alone(one_spelling)).tolist() == pytest.approx([0.25])
 
 
 def test_nothing_promised_is_no_constraint():
@@ -50,8 +51,8 @@ def test_one_value_is_close_to_itself_and_parts_without_rows_too():
     """There is nothing to be far from."""
     equal, ordered = (TCloseness(0.0, "illness", QUASI, distance) for distance in ("equal", "ordered"))
 
-    assert Promised(equal, np.array([4]))(np.array([[2], [0]])).tolist() == [True, True]
-    assert Promised(ordered, np.array([2, 2]))(np.array([[0, 0]])).tolist() == [True]
+    assert Promised(equal, np.array([4])).are_kept_by(DenseCounts.alone(np.array([[2], [0]]))).tolist() == [True, True]
+    assert Promised(ordered, np.array([2, 2])).are_kept_by(DenseCounts.alone(np.array([[0, 0]]))).tolist() == [True]
 
 
 @pytest.mark.parametrize("distance", ["equal", "ordered"])

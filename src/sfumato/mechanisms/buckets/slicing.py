@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.counting.counts import Levels, Numbers
+from sfumato.counting.counts import AnyCounts, Levels, Numbers
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.manifest import AnyTable
@@ -158,29 +158,32 @@ class ShareLimit:
     Examples
     --------
     >>> limit = ShareLimit(2, np.array([0, 2]))
-    >>> limit(np.array([[1, 1, 0, 0], [3, 3, 2, 1]])).tolist()
+    >>> limit.are_kept_by(DenseCounts.alone(np.array([[1, 1, 0, 0], [3, 3, 2, 1]]))).tolist()
     [True, False]
     """
 
     l: int  # noqa: E741  # the field's own name
     block_starts: NDArray[np.intp]
 
-    def __call__(self, counts: Numbers) -> Flags:
+    def are_kept_by(self, counts: AnyCounts) -> Flags:
         """Whether the most frequent value is rare enough in every block."""
-        sizes = np.add.reduceat(counts, self.block_starts, axis=1)
-        largest = np.maximum.reduceat(counts, self.block_starts, axis=1)
+        sizes, largest = self._of_blocks(counts)
         return np.asarray((largest * self.l <= sizes).all(axis=1))
 
-    def levels(self, counts: Numbers) -> Levels:
+    def levels(self, counts: AnyCounts) -> Levels:
         """Smallest quotient of a block's rows and those with its most frequent value."""
-        sizes = np.add.reduceat(counts, self.block_starts, axis=1)
-        largest = np.maximum.reduceat(counts, self.block_starts, axis=1)
+        sizes, largest = self._of_blocks(counts)
         quotients = np.where(largest > 0, sizes / np.maximum(largest, 1), np.inf)
         return np.asarray(quotients.min(axis=1))
 
     def describe(self) -> str:
         """Say the constraint in a few words."""
         return f"no value in more than 1/{self.l} of the rows"
+
+    def _of_blocks(self, counts: AnyCounts) -> tuple[Numbers, Numbers]:
+        """Rows of every block, and of its most frequent value."""
+        sizes = np.add.reduceat(counts.array, self.block_starts, axis=1)
+        return sizes, np.maximum.reduceat(counts.array, self.block_starts, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,7 +361,7 @@ class Slicer(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstre
             if len(chosen) == self.n_beside_sensitive:
                 break
             labels, limit = _limit(table, name, (*chosen, column), int(self.l))
-            if limit(np.bincount(labels)[np.newaxis]).all():
+            if limit.are_kept_by(DenseCounts.alone(np.bincount(labels)[np.newaxis])).all():
                 chosen = (*chosen, column)
         return chosen
 

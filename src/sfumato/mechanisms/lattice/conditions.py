@@ -107,6 +107,10 @@ class Condition:
             return self.guarantee.are_met_by(self.levels(counts))
         return self.guarantee.are_kept_by(self._by_unit(counts))
 
+    def describe(self) -> str:
+        """Say what is asked of a class in a few words."""
+        return self.guarantee.in_short()
+
     def n_in(self, counts: Counts, classes: Flags) -> int:
         """Count the different persons of some classes; those of a crowd as if each of its rows were a person's."""
         is_there = classes[counts.class_index]

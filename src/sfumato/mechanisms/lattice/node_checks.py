@@ -128,7 +128,7 @@ class Judge:
         found = [(f"{self._k}-anonymity", float(smallest), smallest >= self._k)]
         for own in self._conditions:
             level = own.guarantee.worst(own.levels(value_counts(table, self._values[own.column])))
-            found.append((own.guarantee.in_short(), level, own.guarantee.is_met_by(level)))
+            found.append((own.describe(), level, own.guarantee.is_met_by(level)))
         return found if self._people is None else [*found, *self._people.worst(table)]
 
 

@@ -44,7 +44,7 @@ def allowed_cuts(parts: SortedParts, cuts: Cuts, limit: Limit) -> Cuts:
             sides = _counts_of_sides(parts, at, limit.codes, limit.n_values)
         else:
             sides = weights_of_sides(parts, at, limit.codes, limit.persons)
-        passes[at.taken] = limit.constraint(sides[0]) & limit.constraint(sides[1])
+        passes[at.taken] = limit.keeps(sides[0]) & limit.keeps(sides[1])
     return cuts.keep(passes)
 
 

@@ -730,7 +730,7 @@ def _allowed_nodes(tree: Tree, leaf_of_cell: Ids, row_counts: NDArray[np.int64],
     """Whether the sensitive values of the rows in each node keep a limit."""
     key = leaf_of_cell.astype(np.int64) * limit.n_values + limit.codes
     counts = np.bincount(key, row_counts, tree.n_nodes * limit.n_values).astype(np.float64)
-    return limit.constraint(_summed_up(tree, counts.reshape(-1, limit.n_values)).astype(np.int64))
+    return limit.keeps(_summed_up(tree, counts.reshape(-1, limit.n_values)).astype(np.int64))
 
 
 def _distinct_rows(table: Table, names: Sequence[str]) -> tuple[CountedTable, NDArray[np.intp]]:

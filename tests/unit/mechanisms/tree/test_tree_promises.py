@@ -79,12 +79,11 @@ def test_pruning_by_the_lowest_rule_is_a_naive_recursion(table):
     """From the leaves up: a branch goes when what is left below it is a group that may not be one."""
     promised = [LDiversity(2, "illness", ("age", "job")), TCloseness(0.5, "illness", ("age", "job"))]
     (limit,) = limits_of(table, promised)
-    constraint, sensitive = limit.constraint, limit.codes
     mechanism = ErrorRiskTree(k=3, generalization="uniform", refine=False, privacy=[LDiversity(2), TCloseness(0.5)])
     mechanism.recode(table)
     tree = mechanism.tree_
-    counts = [np.bincount(sensitive[rows], minlength=3) for rows in rows_below(tree, node_of_rows(tree, table))]
-    is_allowed = constraint(np.array(counts)) & (tree.weights >= 3)
+    counts = [np.bincount(limit.codes[rows], minlength=3) for rows in rows_below(tree, node_of_rows(tree, table))]
+    is_allowed = limit.keeps(np.array(counts)) & (tree.weights >= 3)
 
     def groups_below(node):
         if tree.attribute[node] == LEAF:
