@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sfumato.counting.counts import AnyCounts, Levels, Numbers
+from sfumato.counting.counts import AnyCounts, DenseCounts, Levels, Numbers
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.manifest import AnyTable
