@@ -16,7 +16,8 @@ from sfumato.errors import ManifestRefusedError
 TESTS = Path(__file__).parent
 PAGE = TESTS.parent / "docs" / "adding-a-guarantee.md"
 PACKAGE = Path(sfumato.__file__).parent
-NAMES = ("columns", "parameter m", "statement", "level", "audited level")
+NAMES = ("columns", "parameter chance", "statement", "level", "audited level")
+CHANCE = 0.45
 
 
 @pytest.fixture(scope="module")
@@ -28,55 +29,67 @@ def files():
 
 @pytest.fixture
 def package(tmp_path, files):
-    """Copy the package and add both files."""
+    """Copy the package, add both files, and write what follows from the declarations."""
     copy = tmp_path / "sfumato"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "static"))
     for path, text in files.items():
         assert not (copy / path).exists()
         (copy / path).write_text(text, encoding="utf-8")
+    assert run(copy, "-m", "sfumato.mechanisms.stated_parameters").returncode == 0
     return copy
 
 
-def run(package):
-    """Run the script with a copy of the package."""
+def run(package, *command):
+    """Run Python with a copy of the package."""
     env = os.environ | {"PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, str(TESTS / "group_mean_release.py")]
-    return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    return subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, env=env, check=False, cwd=package.parent
+    )
 
 
 def test_the_page_has_one_file_in_each_of_two_folders(files):
     assert [path.split("/")[0] for path in files] == ["guarantees", "audit"]
 
 
-def test_a_guarantee_of_two_files_goes_from_release_to_report(package):
-    done = run(package)
+def test_mechanisms_make_a_guarantee_of_two_files_and_everything_knows_it(package):
+    """Command line, manifest, audit, report, page and comparison; without being asked none of the makers keeps it."""
+    done = run(package, str(TESTS / "match_chance_release.py"))
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
 
+    for name, (asked, plain) in found["makers"].items():
+        assert (asked["code"], asked["parameter"]) == (0, CHANCE), (name, asked)
+        assert asked["audit"] in (0, 8), name  # 8: the levels of a recoding are figures that nobody computes again
+        assert asked["promised"] == pytest.approx(asked["chance"])
+        assert asked["chance"] <= CHANCE < plain["chance"]
+        assert plain["promised"] is plain["parameter"] is None
+    assert found["persons"]["audit"] == 0
+    assert 0 < found["persons"]["by persons"] <= CHANCE
+    assert found["out of reach"]["code"] == 4
+    assert "match chance of 0.01" in found["out of reach"]["said"]
+    assert "mechanisms with this parameter: error-risk-tree, gain-recoding, global-recoding" in found["refused"]
+    assert "chance that two rows of a group have the same sensitive value" in " ".join(found["help"].split())
     assert found["reader"] is found["audit's reader"] is True
     assert found["problems"] == []
-    assert found["form"] == {"type": "number", "minimum": 1}
-    assert found["audited"] == found["mean"] >= 5
+    assert found["form"] == {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+    assert found["audited"] <= CHANCE
     assert found["passed"] is True
-    assert found["checks"] == [f"group-mean: {what}" for what in NAMES]
-    assert found["too much"] == ["group-mean: parameter m", "group-mean: level"]
-    assert found["other words"] == ["group-mean: statement"]
-    assert found["other level"] == ["group-mean: audited level"]
-    assert found["title"] == "large groups on average"
-    assert found["found"] == f"Found: groups have {found['mean']:.4g} rows on average. Promised: at least 5."
+    assert found["checks"] == [f"match-chance: {what}" for what in NAMES]
+    assert found["too little"] == ["match-chance: parameter chance", "match-chance: level"]
+    assert found["other words"] == ["match-chance: statement"]
+    assert found["other level"] == ["match-chance: audited level"]
+    assert found["title"] == "match chance"
+    assert found["found"].startswith("Found: in the worst group the chance is 0.")
     assert found["in report"] is True
-    assert any(
-        line.startswith("not promised: k-anonymity; the smallest equivalence class") for line in found["left open"]
-    )
-    assert found["asked"] == ["m >= 6", 5.0, False, True]
-    assert found["short"] == "group-mean m=5"
-    assert "group-mean" in found["fields"]
+    assert found["asked"] == ["chance <= 0.3", CHANCE, False, True]
+    assert found["short"] == f"match-chance chance={CHANCE}"
+    assert "match-chance" in found["fields"]
 
 
 def test_what_the_audit_cannot_judge_is_not_released(package):
-    (package / "audit" / "levels" / "group_mean.py").unlink()
+    (package / "audit" / "levels" / "match_chance.py").unlink()
 
-    done = run(package)
+    done = run(package, str(TESTS / "match_chance_release.py"))
 
     assert done.returncode != 0
     assert ManifestRefusedError.__name__ in done.stderr.splitlines()[-1]

@@ -31,8 +31,8 @@ SOURCE = re.compile(r"[\w./-]*\w\.(?:py|md)|[\w-]+(?:/[\w.-]+)*/")
 OF_THE_READER = {
     "sfumato-demo/",  # made by the command that the page tells to run
     "release.csv.dictionary.md",
-    "src/sfumato/guarantees/group_mean.py",  # what adding-a-guarantee.md has one write
-    "src/sfumato/audit/levels/group_mean.py",
+    "src/sfumato/guarantees/match_chance.py",  # what adding-a-guarantee.md has one write
+    "src/sfumato/audit/levels/match_chance.py",
 }
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*)")
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.counting.counts import DenseCounts
 from sfumato.mechanisms.buckets.buckets import _order
 from sfumato.mechanisms.buckets.slicing import ShareLimit
 
@@ -38,4 +39,4 @@ def test_a_limit_holds_where_no_count_is_above_its_share_of_the_block(counts, st
         blocks = [row[a:b] for a, b in zip(starts, [*starts[1:], len(row)], strict=True)]
         expected.append(all(l * max(block) <= sum(block) for block in blocks))
 
-    assert ShareLimit(l, np.array(starts))(np.array(counts)).tolist() == expected
+    assert ShareLimit(l, np.array(starts)).are_kept_by(DenseCounts.alone(np.array(counts))).tolist() == expected

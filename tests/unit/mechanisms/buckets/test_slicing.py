@@ -221,10 +221,10 @@ def test_groups_of_equal_columns_are_as_many_as_asked():
 
 def test_a_limit_looks_at_each_combination_beside():
     limit = ShareLimit(2, np.array([0, 3]))
-    counts = np.array([[2, 1, 1, 0, 0], [2, 1, 0, 1, 1], [0, 0, 0, 4, 4], [1, 1, 0, 1, 0]])
+    counts = DenseCounts.alone(np.array([[2, 1, 1, 0, 0], [2, 1, 0, 1, 1], [0, 0, 0, 4, 4], [1, 1, 0, 1, 0]]))
 
     assert limit.levels(counts).tolist() == [2.0, 1.5, 2.0, 1.0]
-    assert limit.are_kept_by(DenseCounts.alone(counts)).tolist() == [True, False, True, False]
+    assert limit.are_kept_by(counts).tolist() == [True, False, True, False]
 
 
 @pytest.mark.parametrize(
