@@ -36,8 +36,6 @@ ORIGINAL = "original"
 """Name of the table as it is, where it stands among the points."""
 MOST_POINTS = 10_000
 USUAL_K, USUAL_L = 5, 2
-_OF_A_COLUMN = ("l", "t", "beta", "delta", "alpha")
-"""Parameters that ask for something of a sensitive column."""
 ON_REQUEST = ", which is tried on request"
 PAPERS = "papers"
 """Asks a comparison for the papers' own systems, beside kinds of promises."""
@@ -265,7 +263,7 @@ def _protecting_all(
     n_sensitive = len(plain.schema.names(Role.SENSITIVE))
     if not info.protects_one or n_sensitive < 2:
         return settings
-    kept = [one for one in settings if all(one.get(name) is None for name in _OF_A_COLUMN)]
+    kept = [one for one in settings if all(one.get(asked.name) is None for asked in info.asked_parameters)]
     if not kept:
         problem = f"{n_sensitive:,} columns are sensitive, and it protects one"
         raise SchemaError(problem)
