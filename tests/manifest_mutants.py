@@ -1,15 +1,15 @@
 """Mutants of a manifest: every entry changed to another plausible one, and every entry that it could have added.
 
-A forger does no more than this with a manifest, one entry at a time. Types are those of the audit's own form, so that a
-mutant is refused for what it says, and seldom for its form.
+A forger does no more than this with a manifest, one entry at a time. Types are those of the form of manifests, so that
+a mutant is refused for what it says, and seldom for its form.
 """
 
 import copy
 from collections.abc import Iterator
 from typing import Any
 
-from sfumato.audit.manifest_form import _MANIFEST, Kinds, Limited, Names, _form_of
-from sfumato.schema import Kind, Role
+from sfumato.guarantees.forms import TEXT
+from sfumato.manifest_schema import _HASH, VERSION, _chosen, schema
 
 Path = tuple[str | int, ...]
 PLAUSIBLE = {
@@ -32,7 +32,7 @@ PLAUSIBLE = {
 
 def mutants(manifest: dict[str, Any], names: list[str], others: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Give every mutant with the words for it; ``names`` are the original's columns, ``others`` texts to be put in."""
-    for path, said, value in _changes(manifest, _MANIFEST, (), names, others):
+    for path, said, value in _changes(manifest, schema(), (), names, others):
         if path and path[0] in ("digest", "sfumato_manifest"):
             continue
         changed = copy.deepcopy(manifest)
@@ -49,18 +49,31 @@ def mutants(manifest: dict[str, Any], names: list[str], others: list[str]) -> It
 _GONE = object()
 
 
+def form_of(found: Any, form: Any) -> Any:
+    """Find the form that an entry is meant to have, where there are alternatives."""
+    while "oneOf" in form:
+        form = _chosen(found, form["oneOf"])
+    return form
+
+
+def word_by(form: Any) -> str | None:
+    """Name the entry whose word distinguishes a record from its alternatives."""
+    constants = [key for key, own in form.get("properties", {}).items() if "const" in own]
+    return constants[0] if constants else None
+
+
 def _changes(found: Any, form: Any, path: Path, names: list[str], others: list[str]) -> Iterator[tuple[Path, str, Any]]:
-    chosen = _form_of(found, form)
-    if isinstance(chosen, list):
-        yield from _of_list(found, chosen[0], path, names, others)
-    elif isinstance(chosen, Names):
+    chosen = form_of(found, form)
+    if "items" in chosen:
+        yield from _of_list(found, chosen["items"], path, names, others)
+    elif "properties" in chosen:
+        yield from _of_record(found, chosen, form, path, names, others)
+    elif "additionalProperties" in chosen:
         for key, own in found.items():
             yield (*path, key), "left out", _GONE
-            yield from _changes(own, chosen.each, (*path, key), names, others)
+            yield from _changes(own, chosen["additionalProperties"], (*path, key), names, others)
         if found:
             yield path, "with one more", {**found, next((n for n in names if n not in found), "forged"): _any(found)}
-    elif isinstance(chosen, dict):
-        yield from _of_record(found, chosen, form, path, names, others)
     else:
         for value in _other_leaves(found, chosen, names, others):
             yield path, f"= {value!r}", value
@@ -78,15 +91,15 @@ def _of_list(found, each, path, names, others):
         yield path, "turned round", found[::-1]
     if found:
         yield path, "with the first one twice", [*found, copy.deepcopy(found[0])]
-    if each == "text":
+    if each == TEXT:
         yield from (
             (path, f"with {text!r} added", [*found, text]) for text in [*names[:2], *others] if text not in found
         )
 
 
 def _of_record(found, chosen, form, path, names, others):
-    forms = {key.removesuffix("?"): own for key, own in chosen.items()}
-    optional = [key.removesuffix("?") for key in chosen if key.endswith("?")]
+    forms, by = chosen["properties"], word_by(chosen)
+    optional = [key for key in forms if key not in chosen["required"]]
     for key, own in found.items():
         if key in optional:
             yield (*path, key), "left out", _GONE
@@ -95,10 +108,11 @@ def _of_record(found, chosen, form, path, names, others):
         if key not in found:
             for value in _added(key, forms[key], names):
                 yield (*path, key), f"added: {value!r}", value
-    if isinstance(form, Kinds):
-        for word in form.own:
-            if word != found[form.by] and set(found) <= {key.removesuffix("?") for key in form.record(word)}:
-                yield (*path, form.by), f"= {word!r}", word
+    for other in form.get("oneOf", ()):
+        if by is not None and word_by(other) == by and set(found) <= set(other["properties"]):
+            word = other["properties"][by]["const"]
+            if word != found[by]:
+                yield (*path, by), f"= {word!r}", word
 
 
 def _added(key: str, form: Any, names: list[str]) -> Iterator[Any]:
@@ -122,43 +136,45 @@ def _added(key: str, form: Any, names: list[str]) -> Iterator[Any]:
         yield from ([name] for name in names)
     elif key in PLAUSIBLE:
         yield from PLAUSIBLE[key]
-    elif isinstance(form, tuple):
-        yield from _added(key, form[-1], names)
-    elif isinstance(form, str):
-        known = {"count": 1, "number": 0.5, "truth": True, "text": "forged", "release": "1.0", "hash": "0" * 64}
-        if form.removesuffix("?") in known:
-            yield known[form.removesuffix("?")]
-    elif isinstance(form, frozenset):
-        yield sorted(form)[0]
+    elif "oneOf" in form:
+        yield from _added(key, form["oneOf"][-1], names)
+    elif "enum" in form:
+        yield sorted(form["enum"])[0]
+    else:
+        yield from _of_type(form)[:1]
+
+
+def _of_type(form: Any) -> list[Any]:
+    """Give a value of a plain type."""
+    if form.get("pattern") in (_HASH["pattern"], VERSION["pattern"]):
+        return ["0" * 64 if form["pattern"] == _HASH["pattern"] else "1.0"]
+    plain = {"integer": 1, "number": 0.5, "boolean": True, "string": "forged"}
+    types = [form["type"]] if isinstance(form["type"], str) else form["type"]
+    return [plain[name] for name in types if name in plain]
 
 
 def _other_leaves(found: Any, form: Any, names: list[str], others: list[str]) -> Iterator[Any]:
-    if isinstance(form, Limited):
-        form = {"integer": "count", "number": "number", "string": "text"}[form.form["type"]]
-    if isinstance(form, frozenset):
-        yield from (word for word in sorted(form) if word != found)
-        return
-    kind = form.removesuffix("?")
-    if form.endswith("?") and found is not None:
+    pattern = form.get("pattern", "")
+    if "null" in form.get("type", ()) and found is not None:
         yield None
-    if found is None:
-        yield from {"count": [7], "number": [0.5], "text": ["forged"], "hash": ["0" * 64]}.get(kind, [])
-    elif kind in ("role", "role of version 2"):
-        yield from (str(role) for role in Role if role != found)
-    elif kind == "kind":
-        yield from (str(own) for own in Kind if own != found)
+    if "const" in form:
+        return
+    if "enum" in form:
+        yield from (word for word in sorted(form["enum"]) if word != found)
+    elif found is None:
+        yield from _of_type(form)
     elif isinstance(found, bool):
         yield not found
     elif isinstance(found, int):
         yield from {found + 1, max(found - 1, 0), 2 * found, found + 10} - {found}
     elif isinstance(found, float):
         yield from {float(f"{found * 1.1 + 0.01:.2e}"), float(f"{found * 0.9:.2e}"), 0.5} - {found}
-    elif kind == "hash" or kind == "number of a release":
+    elif pattern.startswith("^[0-9a-f]{"):
         yield ("1" if found[0] == "0" else "0") + found[1:]
-    elif kind == "day":
+    elif pattern.startswith("^[0-9]{4}-"):
         yield "2001-01-01"
-    elif kind == "word":
+    elif pattern.startswith("^[a-z0-9]"):
         yield from {"csv", "tsv", "parquet", "mondrian", "global-recoding"} - {found}
-    elif isinstance(found, str):
+    else:
         yield from ([name for name in names if name != found][:3] if found in names else [])
         yield from [f"{found}x", *others]

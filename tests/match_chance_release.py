@@ -20,14 +20,13 @@ import pyarrow.csv
 import sfumato
 from sfumato.audit import audit_release
 from sfumato.audit.auditor import AuditorHas
-from sfumato.audit.manifest_form import parsed_manifest
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
 from sfumato.evaluation.comparison import short_guarantees
 from sfumato.evaluation.requested_guarantees import AskedGuarantee, is_readable
 from sfumato.guarantees import GUARANTEES
 from sfumato.manifest import Manifest, manifest_digest
-from sfumato.manifest_schema import problems_in, schema
+from sfumato.manifest_schema import parsed_manifest, problems_in, schema
 from sfumato.report.render import report_html
 from sfumato.report.summarize import summarize
 from sfumato.schema import Role

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 import sfumato
+from manifest_mutants import form_of, word_by
 from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.evidence import with_names_of_files
-from sfumato.audit.manifest_form import _MANIFEST, Kinds, Limited, Names, _form_of, parsed_manifest
 from sfumato.audit.verify import audit_release
 from sfumato.cli.main import run
 from sfumato.errors import InvalidParameterError, ManifestRefusedError, SfumatoError
 from sfumato.guarantees import guarantee_from_dict
-from sfumato.manifest import _canonical, manifest_digest
+from sfumato.manifest import manifest_digest
+from sfumato.manifest_schema import _HASH, _WORD, VERSION, canonical_text, parsed_manifest, schema
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import key_of_release, read_as_written
@@ -67,7 +68,7 @@ class Audited:
 
     def end_of(self, manifest):
         """Exceptions of the audit; ``None`` where it refuses the manifest."""
-        text = _canonical({**manifest, "digest": manifest_digest(manifest)})
+        text = canonical_text({**manifest, "digest": manifest_digest(manifest)})
         try:
             entries = parsed_manifest(text)
             report = audit_release(
@@ -108,19 +109,20 @@ def at(data, place):
 
 
 def leaves(found, form, place=()):
-    """Places of single entries, with the form that the audit has for each."""
-    chosen = _form_of(found, form)
-    if isinstance(chosen, list):
+    """Places of single entries, with the form of each; of a word that distinguishes records, all such words."""
+    chosen = form_of(found, form)
+    if "items" in chosen:
         for i, item in enumerate(found):
-            yield from leaves(item, chosen[0], (*place, i))
-    elif isinstance(chosen, Names):
+            yield from leaves(item, chosen["items"], (*place, i))
+    elif "properties" in chosen:
+        by = word_by(chosen)
         for key, item in found.items():
-            yield from leaves(item, chosen.each, (*place, key))
-    elif isinstance(chosen, dict):
-        forms = {key.removesuffix("?"): own for key, own in chosen.items()}
-        for key, item in found.items():
-            own = frozenset(form.own) if isinstance(form, Kinds) and key == form.by else forms[key]
+            others = [one["properties"][by]["const"] for one in form.get("oneOf", ()) if word_by(one) == by is not None]
+            own = {"enum": others, "type": "string"} if key == by and others else chosen["properties"][key]
             yield from leaves(item, own, (*place, key))
+    elif "additionalProperties" in chosen:
+        for key, item in found.items():
+            yield from leaves(item, chosen["additionalProperties"], (*place, key))
     else:
         yield place, form
 
@@ -128,39 +130,46 @@ def leaves(found, form, place=()):
 DIGITS = 900 * 10  # three significant digits, in the ten powers of ten that figures have
 
 
+OF_ANY_TEXT = (None, _HASH["pattern"], _WORD["pattern"], r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
+
+
 def values_of(form, found):
     """How many values a form allows, and some of them that are not the one found."""
-    if isinstance(form, tuple):
-        parts = [values_of(one, found) for one in form]
+    if "oneOf" in form:
+        parts = [values_of(one, found) for one in form["oneOf"]]
         return sum(n for n, _ in parts), [value for _, values in parts for value in values]
-    if isinstance(form, frozenset):
-        return len(form), [word for word in sorted(form) if word != found][:8]
-    if isinstance(form, Limited):
-        return values_of_limited(form.form, found)
-    if not isinstance(form, str):
-        return 1, []  # a record, of which every entry is tried by itself
-    if form.endswith("?"):
-        n, others = values_of(form.removesuffix("?"), found)
+    if "const" in form or form["type"] in ("object", "array"):
+        return 1, []  # of a record every entry is tried by itself
+    if "enum" in form:
+        return len(form["enum"]), [word for word in sorted(form["enum"]) if word != found][:8]
+    if not isinstance(form["type"], str):
+        n, others = values_of({**form, "type": form["type"][0]}, found)
         return n + 1, others + ([None] if found is not None else [])
-    if form == "null":
+    if form["type"] == "null":
         return 1, [None] if found is not None else []
-    if form == "truth":
+    if form["type"] == "boolean":
         return 2, [not found]
-    if form == "release":
+    if form["type"] == "string":
+        return values_of_text(form, found)
+    if "digits" in form or form.get("maximum", math.inf) < 2**62:
+        return values_of_limited(form, found)
+    near = found if isinstance(found, int | float) and not isinstance(found, bool) else 1
+    coarse = float(f"{near * 1.07 + 0.01:.3g}")
+    return DIGITS * 2, [near + 1, max(near - 1, 0), coarse, float(f"{near * 0.93:.3g}"), 7, 0.5]
+
+
+def values_of_text(form, found):
+    if "names" in form:
+        return 11, ["a", "illness", "y"]  # the original's columns, of which one or none is named
+    if form.get("pattern") == VERSION["pattern"]:
         own = [int(n) for n in found.split(".")]  # of versions up to the audit's own there are few
         return own[0] * 10**4 + own[1] * 100 + own[-1] + 1, ["9.9.9", "9.9", "0.0.7"]
-    if form in ("number", "count", "crowd", "share", "proper share", "above 0", "above 1"):
-        near = found if isinstance(found, int | float) and not isinstance(found, bool) else 1
-        coarse = float(f"{near * 1.07 + 0.01:.3g}")
-        return DIGITS * 2, [near + 1, max(near - 1, 0), coarse, float(f"{near * 0.93:.3g}"), 7, 0.5]
-    return 2.0 ** (8 * 100), [LONG, "forged", f"{found}x"]  # any text
+    if form.get("pattern") not in OF_ANY_TEXT:
+        return 100, ["3.12", "3.9", "c45", "strongest"]
+    return 2.0 ** (8 * 100), [LONG, "forged", f"{found}x"]
 
 
 def values_of_limited(form, found):
-    if form["type"] == "string" and "names" in form:
-        return 11, ["a", "illness", "y"]  # the original's columns, of which one or none is named
-    if form["type"] == "string":
-        return 100, ["3.12", "3.9", "c45", "strongest"]
     least = form.get("minimum", form.get("exclusiveMinimum", 0))
     most = form.get("maximum", form.get("exclusiveMaximum", 10**9))
     near = found if isinstance(found, int | float) else least
@@ -179,7 +188,7 @@ def is_set_apart(place):
 def free_bits(one):
     """Bits of every entry that can be another one without that the audit says so; figures that it names apart."""
     free, named = {}, {}
-    for place, form in leaves(one.manifest, _MANIFEST):
+    for place, form in leaves(one.manifest, schema()):
         if is_set_apart(place):
             continue
         found = at(one.manifest, place)
@@ -226,7 +235,7 @@ def test_no_entry_takes_a_hundred_characters_or_fifteen_digits(audited, setting)
     """Every entry of a real manifest, tried with a long text and with fine numbers, is refused or named."""
     one = audited(setting)
     taken = []
-    for place, _ in leaves(one.manifest, _MANIFEST):
+    for place, _ in leaves(one.manifest, schema()):
         if is_set_apart(place):
             continue
         taken += [place for value in (LONG, FINE, 123456789012345) if one.accepts(place, value)]
@@ -310,7 +319,7 @@ def test_a_project_whose_releases_commit_accepts_none_without_a_commitment(proje
     manifest = json.loads(project.read_text(encoding="utf-8"))
     assert manifest["input"]["commitment"] is not None
     manifest["input"]["commitment"] = None
-    project.write_text(_canonical(manifest | {"digest": manifest_digest(manifest)}), encoding="utf-8")
+    project.write_text(canonical_text(manifest | {"digest": manifest_digest(manifest)}), encoding="utf-8")
 
     with pytest.raises(ManifestRefusedError, match="commits to no original"):
         key_of_release(project, project="project.toml")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import platform
 import re
 import zlib
@@ -14,9 +13,8 @@ from importlib.metadata import version
 from typing import Any
 
 from sfumato.counting.unique_rows import n_unique_rows
-from sfumato.errors import ManifestError, ManifestRefusedError
 from sfumato.guarantees import GUARANTEES, ROW, DifferentialPrivacy, Guarantee, guarantee_from_dict
-from sfumato.manifest_schema import MANIFEST_VERSION, VERSION, in_order, problems_in
+from sfumato.manifest_schema import MANIFEST_VERSION, VERSION, canonical_text, parsed_manifest
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
@@ -117,7 +115,7 @@ class Manifest:
 
     def to_json(self) -> str:
         """Return the manifest as people and programs read it, in its one canonical form."""
-        return _canonical(self.to_dict())
+        return canonical_text(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str, *, path: str | None = None) -> Manifest:
@@ -132,47 +130,10 @@ class Manifest:
         ManifestRefusedError
             If it is one and breaks the rules of its form.
         """
-        data = _parsed(text, path)
-        version = data.get("sfumato_manifest") if isinstance(data, dict) else None
-        if type(version) is not int or version != MANIFEST_VERSION:
-            problem = f"is no sfumato manifest of version {MANIFEST_VERSION}, the only version that this program reads"
-            raise ManifestError(problem, path=path)
-        for problem in problems_in(data):
-            raise ManifestRefusedError(problem, path=path, hint=f"see docs/manifest/{MANIFEST_VERSION}.schema.json")
-        if text != _canonical(data):
-            problem = "is not in its canonical form: order of keys, blanks or spelling differ"
-            raise ManifestRefusedError(problem, path=path)
+        data = parsed_manifest(text, path)
         found = {f.name: data[f.name] for f in fields(cls)}
         entries: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
         return cls(**entries)
-
-
-def _canonical(data: Mapping[str, Any]) -> str:
-    return json.dumps(in_order(data), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _parsed(text: str, path: str | None) -> Any:
-    """Parse JSON in which no key comes twice and no number is infinite or none."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            problem = "has a key twice: readers may disagree on its meaning"
-            raise ManifestRefusedError(problem, path=path)
-        return found
-
-    def finite(digits: str) -> float:
-        if not math.isfinite(float(digits)):
-            problem = "holds NaN or Infinity instead of a number"
-            raise ManifestRefusedError(problem, path=path)
-        return float(digits)
-
-    try:
-        return json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=finite)
-    except ManifestRefusedError:
-        raise
-    except (ValueError, RecursionError):
-        raise ManifestError("is not JSON", path=path) from None
 
 
 def manifest_digest(data: Mapping[str, Any]) -> str:

@@ -1,7 +1,9 @@
 """The form of a manifest: which keys it has at every depth, and of which type, as a JSON Schema.
 
-``docs/manifest/3.schema.json`` is this table as a file (``python -m sfumato.manifest_schema docs/manifest`` writes it).
-The audit has an account of its own, :mod:`sfumato.audit.manifest_form`; a test compares the two.
+It follows from what guarantees and mechanisms declare, and is closed: what is not listed is refused, because a reader
+could take it for something that was checked. Whoever reads a manifest, the audit too, reads it by
+:func:`parsed_manifest`. ``docs/manifest/3.schema.json`` is this table as a file (``python -m sfumato.manifest_schema
+docs/manifest`` writes it), and a test compares with a validator of that standard.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from sfumato.errors import ManifestError, ManifestRefusedError
 from sfumato.guarantees import GUARANTEES, Guarantee
 from sfumato.guarantees.forms import (
     COUNT,
@@ -408,6 +411,10 @@ _OF_SEVERAL_PARTIES: Mapping[str, Mapping[str, Form]] = {
 }
 
 
+KNOWN_MECHANISMS = frozenset({*PARAMETERS, *_OF_SEVERAL_PARTIES})
+"""Mechanisms of which it is known what their settings may be."""
+
+
 def _mechanisms(levels: Mapping[str, Form]) -> Form:
     """Form of the mechanism: closed by its name; of another package's, whose parameters nobody here knows, open."""
     own = {**PARAMETERS, **_OF_SEVERAL_PARTIES}
@@ -569,6 +576,67 @@ def in_order(data: Any, form: Form | None = None) -> Any:
     if isinstance(data, list | tuple) and "items" in form:
         return [in_order(item, form["items"]) for item in data]
     return data
+
+
+def canonical_text(data: Mapping[str, Any]) -> str:
+    """Write a manifest in its one form: keys in the order of the schema, names by their characters."""
+    return json.dumps(in_order(data), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def check_form(data: Any, path: str | None = None) -> None:
+    """Refuse a manifest of another version, or one that has other entries, lacks one or has one of another type.
+
+    Raises
+    ------
+    ManifestError
+        If it is none of the version that is known.
+    ManifestRefusedError
+        If it is one and breaks the rules of its form.
+    """
+    stated = data.get("sfumato_manifest") if isinstance(data, Mapping) else None
+    if not _is_whole(stated) or stated != MANIFEST_VERSION:
+        problem = f"is no sfumato manifest of version {MANIFEST_VERSION}, the only version that this program reads"
+        raise ManifestError(problem, path=path)
+    for problem in problems_in(data):
+        said = problem if problem.startswith("the manifest ") else f"the manifest's {problem}"
+        raise ManifestRefusedError(said, path=path, hint=f"see docs/manifest/{MANIFEST_VERSION}.schema.json")
+
+
+def parsed_manifest(text: str, path: str | None = None) -> dict[str, Any]:
+    """Parse a manifest's text: no key twice, no number that is none, of the form, and in its one spelling.
+
+    Raises
+    ------
+    ManifestError
+        If the text is no manifest, or one of another version.
+    ManifestRefusedError
+        If it is one and breaks the rules of its form.
+    """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            problem = "has a key twice: readers may disagree on its meaning"
+            raise ManifestRefusedError(problem, path=path)
+        return found
+
+    def finite(digits: str) -> float:
+        if not math.isfinite(float(digits)):
+            problem = "holds NaN or Infinity instead of a number"
+            raise ManifestRefusedError(problem, path=path)
+        return float(digits)
+
+    try:
+        found: dict[str, Any] = json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=finite)
+    except ManifestRefusedError:
+        raise
+    except (ValueError, RecursionError):
+        raise ManifestError("is not JSON", path=path) from None
+    check_form(found, path)
+    if text != canonical_text(found):
+        problem = "is not in its canonical form: order of keys, blanks or spelling differ"
+        raise ManifestRefusedError(problem, path=path)
+    return found
 
 
 def main(folder: str) -> None:

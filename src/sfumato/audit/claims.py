@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from sfumato.audit.manifest_form import OWN_PARAMETERS, Limited, Names, check_form
 from sfumato.errors import InvalidParameterError, ManifestRefusedError
 from sfumato.guarantees import DifferentialPrivacy, Guarantee, guarantee_from_dict
+from sfumato.manifest_schema import PARAMETERS, check_form
 from sfumato.schema import Kind, Role
 
 SORTED, AS_READ = "sorted", "as-read"
@@ -277,9 +277,9 @@ _SEED_OF_SAMPLES = 20_261_116
 def _check_settings(mechanism: Mapping[str, Any], known: set[str]) -> None:
     """Refuse settings that name columns which the manifest has not, and a seed that is not among the settings."""
     given = mechanism["parameters"]
-    forms = OWN_PARAMETERS.get(mechanism["name"], {})
+    forms = PARAMETERS.get(mechanism["name"], {})
     for key, own in given.items():
-        if not set(_named_columns(own, forms.get(f"{key}?"), known)) <= known:
+        if not set(_named_columns(own, forms.get(key, {}), known)) <= known:
             problem = f"mechanism.parameters.{key} in the manifest names a column that is neither released nor left out"
             raise ManifestRefusedError(problem)
     if mechanism["seed"] not in (None, _SEED_OF_SAMPLES, given.get("random_state")):
@@ -287,16 +287,18 @@ def _check_settings(mechanism: Mapping[str, Any], known: set[str]) -> None:
         raise ManifestRefusedError(problem)
 
 
-def _named_columns(found: Any, form: Any, known: set[str]) -> Iterator[str]:
-    if isinstance(form, tuple):
-        for one in form:
-            yield from _named_columns(found, one, known)
-    elif isinstance(form, list) and isinstance(found, list):
+def _named_columns(found: Any, form: Mapping[str, Any], known: set[str]) -> Iterator[str]:
+    """Give the columns that a setting names, by its form."""
+    for one in form.get("oneOf", ()):
+        yield from _named_columns(found, one, known)
+    if isinstance(found, list) and "items" in form:
         for item in found:
-            yield from _named_columns(item, form[0], known)
-    elif isinstance(form, Names) and form.of_columns and isinstance(found, Mapping):
+            yield from _named_columns(item, form["items"], known)
+    if form.get("names") != "columns":
+        return
+    if isinstance(found, Mapping) and form["type"] == "object":
         yield from found
-    elif isinstance(form, Limited) and form.names_columns and isinstance(found, str):
+    elif isinstance(found, str) and form["type"] == "string":
         yield from [found] if found in known else [name.strip() for name in found.split(",")]
 
 

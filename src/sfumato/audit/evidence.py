@@ -32,11 +32,11 @@ from sfumato.audit.descriptions import described_otherwise
 from sfumato.audit.levels.anonymity import anonymity_level, containment_level, sample_uniques
 from sfumato.audit.levels.buckets import largest_share, smallest_bucket
 from sfumato.audit.levels.diversity import distinct_level
-from sfumato.audit.manifest_form import KNOWN_MECHANISMS
 from sfumato.audit.reading.columns import AnyTable, Columns, classes_without, group_rows, joint_counts
 from sfumato.audit.reading.values import GENERALIZED, numbers_in
 from sfumato.errors import ManifestError, SchemaError
 from sfumato.guarantees import ROUNDING, BucketDiversity
+from sfumato.manifest_schema import KNOWN_MECHANISMS
 from sfumato.schema import WITHHELD, Kind, Role
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source

@@ -7,7 +7,7 @@ the promised data only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
     from sfumato.audit.population_table import GivenPopulation, InPopulation
     from sfumato.audit.reading.columns import AnyTable, Columns
-
-CROWD: Mapping[str, Any] = {"k": "crowd", "columns": ["text"]}
-"""Entries of a guarantee of at least k rows."""
-LEFT_OUT: Mapping[str, Any] = {"protected?": ["text"]}
-"""Entry of a guarantee that may be over some of the quasi-identifiers only."""
 
 
 class UndecidableError(Exception):
@@ -62,8 +57,6 @@ class Judging:
 
     Parameters
     ----------
-    form : mapping
-        Its own entries in a manifest and their types, in the words of :mod:`sfumato.audit.manifest_form`.
     parameters : tuple of str
         Entries that a mechanism may have as parameters of the same name: they must be the same. The first is the level.
     on_release : callable or None
@@ -83,7 +76,6 @@ class Judging:
         Further checks of the promise, before its level is measured.
     """
 
-    form: Mapping[str, Any]
     parameters: tuple[str, ...] = ()
     on_release: Callable[[Any, AnyTable], float] | None = None
     with_original: Callable[[Any, ReleaseVsOriginal], float] | None = None

@@ -66,7 +66,6 @@ from sfumato.audit.levels.registry import (
 )
 from sfumato.audit.levels.row_promises import check_row_promises
 from sfumato.audit.levels.tree_disclosure import check_disclosure
-from sfumato.audit.manifest_form import KNOWN_MECHANISMS, OWN_PARAMETERS, RELEASE_NUMBER
 from sfumato.audit.original.fidelity import check_description, check_fidelity
 from sfumato.audit.original.labels import check_labels
 from sfumato.audit.original.part_of_union import check_part
@@ -80,6 +79,7 @@ from sfumato.audit.reading.row_order import check_row_order, is_sorted, kept_as_
 from sfumato.audit.reading.spelling import check_spelling
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ROUNDING, BucketDiversity, Guarantee
+from sfumato.manifest_schema import KNOWN_MECHANISMS, PARAMETERS, VERSION
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.weighted import OpenColumn
 
@@ -263,7 +263,7 @@ def open_questions(claims: Claims, original: Columns | None, check_roles: Declar
 
 def _is_known_version(stated: str) -> bool:
     """Whether a manifest is by this version of the package or an earlier one."""
-    own = re.match(RELEASE_NUMBER, version("sfumato"))
+    own = re.match(VERSION["pattern"].removesuffix("$"), version("sfumato"))
     return own is None or _numbers(stated) <= _numbers(own[0])
 
 
@@ -496,7 +496,7 @@ def _is_left_out(name: str, claims: Claims) -> bool:
 
     Shares of values in classes that are released as buckets have another level there.
     """
-    has_name = f"{name}?" in OWN_PARAMETERS.get(claims.mechanism, {})
+    has_name = name in PARAMETERS.get(claims.mechanism, {})
     is_bucketed = claims.perturbation is not None and claims.perturbation.kind == BUCKETED
     return has_name and not (is_bucketed and name == "l")
 

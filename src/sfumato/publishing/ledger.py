@@ -26,10 +26,10 @@ import pyarrow.parquet as pq
 
 from sfumato.atomic import alone_in, explained_writing
 from sfumato.audit.claims import read_claims
-from sfumato.audit.manifest_form import parsed_manifest
 from sfumato.audit.together.appearances import Named, NamedRows, Promised, are_same
 from sfumato.errors import InputError, ManifestError, OutputError
 from sfumato.manifest import Manifest
+from sfumato.manifest_schema import parsed_manifest
 from sfumato.private_folders import remove_leftovers
 from sfumato.project.keys import KEY_NAME, ProjectKey
 from sfumato.schema import LEDGER_NAME

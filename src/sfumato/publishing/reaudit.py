@@ -12,7 +12,6 @@ import numpy as np
 from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.claims import FLIPPED, SORTED, SYNTHETIC, read_claims
 from sfumato.audit.evidence import with_names_of_files
-from sfumato.audit.manifest_form import parsed_manifest
 from sfumato.audit.original.assignment import TooManyPairsError, assigned_rows
 from sfumato.audit.original.cell_rules import cell_rules, codes_of
 from sfumato.audit.original.offered_rows import offered_rows
@@ -20,6 +19,7 @@ from sfumato.audit.reading.columns import Columns, Declared
 from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.errors import InputError, ManifestError, ManifestRefusedError, SchemaError
 from sfumato.manifest import AnyTable, Manifest
+from sfumato.manifest_schema import parsed_manifest
 from sfumato.progress import Progress
 from sfumato.project.keys import ProjectKey, ReleaseKey, key_of_manifest
 from sfumato.publishing.manifest_file import manifest_text

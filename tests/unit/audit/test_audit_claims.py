@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from sfumato.audit import AuditReport, audit_release
 from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.claims import read_claims
-from sfumato.audit.manifest_form import parsed_manifest
 from sfumato.errors import ManifestError, ManifestRefusedError
 from sfumato.guarantees import Containment, KAnonymity, LDiversity, TCloseness
 from sfumato.manifest import Manifest
+from sfumato.manifest_schema import parsed_manifest
 from sfumato.schema import Role
 from unit.audit.audit_oracles import CANARY, manifest_of, sealed, table_of
 
@@ -113,7 +113,7 @@ def test_a_missing_entry_is_a_manifest_error_or_a_report(path):
 
 @pytest.mark.parametrize(
     "path",
-    [("input",), ("output", "rows"), ("mechanism", "parameters"), ("missing", "rows"), ("guarantees",), ("recodings",)],
+    [("input",), ("output", "rows"), ("mechanism",), ("missing", "rows"), ("guarantees",), ("recodings",)],
     ids=lambda path: ".".join(path),
 )
 def test_a_missing_entry_is_named(path):
@@ -134,22 +134,26 @@ def test_a_missing_digest_is_named():
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("sfumato_manifest",), 4, "the only version that this audit knows"),
-        (("output", "columns", 0, "role"), CANARY, r"output.columns\[0\].role in the manifest is not a role"),
-        (("output", "columns", 0, "domain"), [1], r"domain\[0\] in the manifest is not a text"),
+        (("sfumato_manifest",), 4, "the only version that this program reads"),
+        (
+            ("output", "columns", 0, "role"),
+            CANARY,
+            r"output.columns\[0\].role is not one of identifier",
+        ),
+        (("output", "columns", 0, "domain"), [1], r"domain\[0\] is not a string"),
         (("output", "columns", 1, "name"), "a", "names a column twice"),
         (("recodings", 1, "name"), "a", "recodings in the manifest names a column twice"),
-        (("guarantees", 0, "k"), 0, "not a whole number from 2"),
+        (("guarantees", 0, "k"), 0, "not a whole number of at least 2"),
         (("guarantees", 0, "k"), 2.5, "not a whole number"),
         (("guarantees", 0, "columns"), "a", "not a list"),
-        (("guarantees", 0, "kind"), CANARY, "not of a kind that is known"),
+        (("guarantees", 0, "kind"), CANARY, "of no kind that is known"),
         (("guarantees", 2, "variant"), CANARY, "not one of distinct"),
         (("guarantees", 3, "c"), 0, "c must be above 0"),
         (("guarantees", 3, "c"), None, "out of range"),
-        (("guarantees", 4, "t"), 2, "from 0 and below 1"),
+        (("guarantees", 4, "t"), 2, "not a number of at least 0 below 1"),
         (("guarantees", 4, "distance"), "far", "not one of equal"),
         (("suppressed_rows",), True, "not a whole number"),
-        (("missing", "rows"), "lost", "not one of dropped, kept"),
+        (("missing", "rows"), "lost", "not one of kept, dropped"),
     ],
     ids=str,
 )
@@ -162,7 +166,7 @@ def test_a_wrong_entry_is_named(path, value, said):
 
 @pytest.mark.parametrize("manifest", [None, [], "text", 3, {1: 2}], ids=str)
 def test_something_else_than_a_manifest_is_refused(manifest):
-    with pytest.raises(ManifestError, match="the only version that this audit knows"):
+    with pytest.raises(ManifestError, match="the only version that this program reads"):
         read_claims(manifest)
 
 

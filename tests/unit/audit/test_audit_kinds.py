@@ -1,4 +1,4 @@
-"""The audit has its own account of every guarantee, complete and said once."""
+"""How the audit judges every guarantee is complete, and said once."""
 
 import subprocess
 import sys
@@ -11,12 +11,10 @@ from sfumato.audit.levels.registry import is_measurable
 from sfumato.guarantees import GUARANTEES, DifferentialPrivacy
 
 
-def test_every_guarantee_is_judged_by_entries_of_the_same_names():
+def test_every_guarantee_is_judged_by_entries_that_it_has():
     assert set(JUDGED) == set(GUARANTEES)
     for kind, guarantee in GUARANTEES.items():
-        own = [one.name for one in fields(guarantee) if one.name != "unit"]  # which stands beside every kind
-        assert [key.removesuffix("?") for key in JUDGED[kind].form] == own
-        assert set(JUDGED[kind].parameters) <= set(own)
+        assert set(JUDGED[kind].parameters) <= {one.name for one in fields(guarantee)}
 
 
 def test_all_but_differential_privacy_can_be_measured_and_say_their_level_first():
@@ -29,7 +27,7 @@ def test_all_but_differential_privacy_can_be_measured_and_say_their_level_first(
 
 @pytest.mark.slow
 def test_the_account_is_complete_whichever_module_is_loaded_first():
-    for module in ("kinds", "manifest_form", "claims"):
+    for module in ("kinds", "claims"):
         code = f"import sfumato.audit.{module}; from sfumato.audit.kinds import JUDGED; print(len(JUDGED))"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert int(done.stdout) == len(GUARANTEES)
@@ -37,4 +35,4 @@ def test_the_account_is_complete_whichever_module_is_loaded_first():
 
 def test_a_kind_is_not_judged_by_two_rules():
     with pytest.raises(TypeError, match="twice"):
-        judge("k-anonymity", Judging(form={}))
+        judge("k-anonymity", Judging())

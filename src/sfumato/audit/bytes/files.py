@@ -36,9 +36,9 @@ from sfumato.audit.bytes.statistics_files import account_for_statistics
 from sfumato.audit.bytes.text import BLOCK_BYTES, Gunzipped, TextForm, problem_in_libsvm
 from sfumato.audit.checks import Check, Unchecked
 from sfumato.audit.claims import Claims
-from sfumato.audit.manifest_form import RELEASE_NUMBER
 from sfumato.audit.reading.spelling import double_text
 from sfumato.errors import InputError
+from sfumato.manifest_schema import VERSION
 from sfumato.schema import Role
 
 # Every byte of an Excel workbook is accounted for: one sheet of cells, and the fixed parts that every workbook has.
@@ -407,7 +407,7 @@ def _is_recorded(claims: Claims, **installed: str) -> bool:
 
 
 def _numbers(installed: str) -> str | None:
-    found = re.match(RELEASE_NUMBER, installed)
+    found = re.match(VERSION["pattern"].removesuffix("$"), installed)
     return None if found is None else found[0]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.audit.kinds import CROWD, LEFT_OUT, Judging, UndecidableError, judge
+from sfumato.audit.kinds import Judging, UndecidableError, judge
 from sfumato.audit.levels.persons import Ids, fewest_persons_by_fit, released_rows
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import AnyTable, Classes, Columns, Counts, distinct_patterns, group_rows, summed
@@ -62,7 +62,6 @@ def measure_uniques(guarantee: UniquePatterns, released: AnyTable) -> float:
 judge(
     KAnonymity.kind,
     Judging(
-        form={**CROWD, **LEFT_OUT},
         parameters=("k",),
         on_release=measure,
         by_persons=measure_by_persons,
@@ -72,7 +71,6 @@ judge(
 judge(
     UniquePatterns.kind,
     Judging(
-        form={"max_unique_fraction": "share", "columns": ["text"]},
         parameters=("max_unique_fraction",),
         on_release=measure_uniques,
         by_counts=True,
@@ -269,7 +267,6 @@ def fewest_holders(patterns: Patterns, groups: Ids, persons: NDArray[np.integer]
 judge(
     Containment.kind,
     Judging(
-        form={**CROWD, "reveals": [frozenset({"ones", "zeros", "both"})]},
         parameters=("k",),
         on_release=measure_containment,
         by_persons=measure_containment_by_persons,

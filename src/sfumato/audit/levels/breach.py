@@ -328,16 +328,6 @@ def _is_nearly_unique(n_values: int, n_rows: int) -> bool:
 judge(
     BreachBound.kind,
     Judging(
-        form={
-            "max_breach_increase": "number",
-            "sensitive": "text",
-            "columns": ["text"],
-            "baseline": ["text"],
-            "attacker": "text",
-            "metric": "text",
-            "confidence": "number",
-            "numeric": ["text"],
-        },
         parameters=("max_breach_increase", "attacker", "metric"),
         with_original=measure,
         by_persons=measure,

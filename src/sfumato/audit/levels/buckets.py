@@ -297,16 +297,13 @@ def _tuples(released: Columns, original: Columns, names: Sequence[str], rows: ND
     return refinement.ids[: len(rows)], refinement.ids[len(rows) :]
 
 
-_IN_BUCKETS = {"columns": ["text"], "bucket": "text"}
-
 judge(
     BucketSize.kind,
-    Judging(form={**_IN_BUCKETS, "k": "crowd"}, parameters=("k",), on_release=measure_size, further=_check_stated),
+    Judging(parameters=("k",), on_release=measure_size, further=_check_stated),
 )
 judge(
     BucketDiversity.kind,
     Judging(
-        form={**_IN_BUCKETS, "l": "crowd", "sensitive": "text", "beside": ["text"]},
         parameters=("l",),
         on_release=measure_diversity,
         further=_check_stated,

@@ -348,7 +348,7 @@ def _follows(recoding: ClaimedRecoding, plan: Any) -> bool:
     return False
 
 
-judge(DifferentialPrivacy.kind, Judging(form={"epsilon": "number", "columns": ["text"], "neighbours": "text"}))
+judge(DifferentialPrivacy.kind, Judging())
 
 
 # Whether released counts are too exact for the noise that they are said to have.

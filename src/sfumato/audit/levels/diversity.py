@@ -16,7 +16,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sfumato.audit.kinds import LEFT_OUT, Judging, judge
+from sfumato.audit.kinds import Judging, judge
 from sfumato.audit.levels.persons import PersonValues, larger_of_spellings
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import (
@@ -113,14 +113,6 @@ def measure_by_persons(guarantee: LDiversity, pair: ReleaseVsOriginal) -> float:
 judge(
     LDiversity.kind,
     Judging(
-        form={
-            "l": "above 1",
-            "sensitive": "text",
-            "columns": ["text"],
-            "variant": frozenset({"distinct", "entropy", "recursive"}),
-            "c": "number?",
-            **LEFT_OUT,
-        },
         parameters=("l", "c", "variant"),
         on_release=measure,
         by_persons=measure_by_persons,
@@ -205,13 +197,6 @@ def measure_closeness_by_persons(guarantee: TCloseness, pair: ReleaseVsOriginal)
 judge(
     TCloseness.kind,
     Judging(
-        form={
-            "t": "share",
-            "sensitive": "text",
-            "columns": ["text"],
-            "distance": frozenset({"equal", "ordered"}),
-            **LEFT_OUT,
-        },
         parameters=("t", "distance"),
         on_release=measure_closeness,
         by_persons=measure_closeness_by_persons,

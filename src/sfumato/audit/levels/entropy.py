@@ -11,7 +11,6 @@ import numpy as np
 from sfumato.audit.checks import DECLARE, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
 from sfumato.audit.kinds import Evidence, Judging, judge
-from sfumato.audit.manifest_form import Names
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.values import numbers_in
 from sfumato.errors import InvalidParameterError, SchemaError
@@ -124,13 +123,6 @@ def _check_values(guarantee: PrivacyGain, pair: ReleaseVsOriginal) -> Check:
 judge(
     PrivacyGain.kind,
     Judging(
-        form={
-            "min_privacy_gain": "number",
-            "columns": ["text"],
-            "removed": ["text"],
-            "n_values": Names("count"),
-            "cuts": Names(["number"]),
-        },
         parameters=("min_privacy_gain",),
         with_original=measure,
         further=check_gain_promise,

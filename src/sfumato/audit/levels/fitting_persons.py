@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.audit.kinds import CROWD, Judging, UndecidableError, judge
+from sfumato.audit.kinds import Judging, UndecidableError, judge
 from sfumato.audit.levels.consistency import Consistency
 from sfumato.audit.original.assignment import Pairs
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
@@ -268,7 +268,6 @@ for _kind, _of_rows, _of_persons in (
     judge(
         _kind,
         Judging(
-            form=CROWD,
             parameters=("k",),
             with_original=_of_rows,
             by_persons=_of_persons,

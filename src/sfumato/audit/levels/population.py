@@ -22,8 +22,6 @@ from sfumato.errors import SchemaError
 from sfumato.guarantees import ROUNDING, AboutPopulation, KMap, Presence
 from sfumato.schema import WITHHELD, Role
 
-ABOUT = {"people": "count", "columns": ["text"], "register?": "hash"}
-
 
 def measure_k_map(guarantee: KMap, found: InPopulation) -> float:
     """Fewest people whom a released row fits; 0 without rows."""
@@ -130,7 +128,6 @@ def _check_included(given: GivenPopulation, original: AnyTable, kind: str) -> Ch
 judge(
     KMap.kind,
     Judging(
-        form={**ABOUT, "k_map": "crowd"},
         parameters=("k_map",),
         in_population=measure_k_map,
         further=check_register,
@@ -139,7 +136,6 @@ judge(
 judge(
     Presence.kind,
     Judging(
-        form={**ABOUT, "delta_max": "proper share", "delta_min": "share"},
         parameters=("delta_max", "delta_min"),
         in_population=measure_presence,
         further=check_presence,

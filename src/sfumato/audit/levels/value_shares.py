@@ -26,7 +26,7 @@ from functools import partial
 
 import numpy as np
 
-from sfumato.audit.kinds import LEFT_OUT, Judging, judge
+from sfumato.audit.kinds import Judging, judge
 from sfumato.audit.levels.persons import PersonValues, larger_of_spellings, largest_is_worst
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import AnyTable, Columns, Joint, group_rows, joint_counts, n_merged_spellings
@@ -111,13 +111,6 @@ def measure_share_by_persons(guarantee: AlphaKAnonymity, pair: ReleaseVsOriginal
 judge(
     BetaLikeness.kind,
     Judging(
-        form={
-            "beta": "above 0",
-            "sensitive": "text",
-            "columns": ["text"],
-            "likeness": frozenset({"basic", "enhanced"}),
-            **LEFT_OUT,
-        },
         parameters=("beta", "likeness"),
         on_release=measure_likeness,
         by_persons=measure_likeness_by_persons,
@@ -127,7 +120,6 @@ judge(
 judge(
     DeltaDisclosure.kind,
     Judging(
-        form={"delta": "above 0", "sensitive": "text", "columns": ["text"], **LEFT_OUT},
         parameters=("delta",),
         on_release=measure_disclosure,
         by_persons=measure_disclosure_by_persons,
@@ -137,7 +129,6 @@ judge(
 judge(
     AlphaKAnonymity.kind,
     Judging(
-        form={"alpha": "proper share", "k": "crowd", "sensitive": "text", "columns": ["text"], **LEFT_OUT},
         parameters=("alpha", "k"),
         on_release=measure_share,
         by_persons=measure_share_by_persons,

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from sfumato.cli.main import run
-from sfumato.manifest import _canonical, manifest_digest
+from sfumato.manifest import manifest_digest
+from sfumato.manifest_schema import canonical_text
 
 REFUSED, EXCEPT = 5, 8
 
@@ -19,7 +20,7 @@ def forged(change, path="release.csv"):
     change(data)
     data["output"]["sha256"] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     data["digest"] = manifest_digest(data)
-    place.write_text(_canonical(data), encoding="utf-8")
+    place.write_text(canonical_text(data), encoding="utf-8")
 
 
 def audit(*more):
