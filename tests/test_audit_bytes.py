@@ -662,6 +662,24 @@ def test_a_workbook_with_more_than_its_cells_is_refused(releases, mutate):
     assert release.is_refused(changed)
 
 
+COMPRESSED_ANEW = {"another level", "a number with zeros"}
+"""Workbooks that hold nothing else, in other bytes."""
+
+
+@pytest.mark.parametrize("name", IN_WORKBOOK)
+def test_a_workbook_of_another_writer_is_accounted_for_by_its_content(releases, name):
+    release = releases["xlsx"]
+    other = json.loads(json.dumps(release.manifest))
+    other["versions"]["xlsxwriter"] = "1.0.0"
+    report = release.audited(IN_WORKBOOK[name](release), manifest=other, original=release.original)
+
+    if name in COMPRESSED_ANEW:
+        assert report.verdict == "confirmed except"
+        assert [exception.name for exception in report.unchecked] == ["writer"]
+    else:
+        assert report.verdict == "refused"
+
+
 def test_repacking_alone_changes_nothing(releases):
     """The mutations of a workbook are what is refused, not the way in which they are made."""
     assert repacked(releases["xlsx"]) == releases["xlsx"].content

@@ -85,7 +85,7 @@ class Published:
             found = list(check_file(self.path, read_claims(manifest or self.manifest), None))
         finally:
             self.path.write_bytes(self.content)
-        return not all(isinstance(one, Check) and one.passed for one in found)
+        return not all(one.passed for one in found if isinstance(one, Check))
 
     def written_again(self, **changes: Any) -> bytes:
         """Write the release again with something else in it."""
@@ -171,6 +171,39 @@ def test_what_the_manifest_does_not_state_is_refused(
     attack = release.written_again(**change)
     assert attack != release.content
     assert release.is_refused_by_bytes(attack)
+
+
+def of_another_pyreadstat(manifest: dict[str, Any]) -> dict[str, Any]:
+    return {**manifest, "versions": {**manifest["versions"], "pyreadstat": "1.0.0"}}
+
+
+@pytest.mark.parametrize(
+    ("suffix", "change"),
+    [
+        pytest.param(suffix, change, id=f"{next(iter(change))}{suffix}")
+        for suffixes, change in ATTACKS
+        for suffix in suffixes
+    ],
+)
+def test_what_the_manifest_does_not_state_is_refused_of_every_writer(
+    releases: dict[str, Published], suffix: str, change: dict[str, Any]
+) -> None:
+    release = releases[suffix]
+
+    assert release.is_refused_by_bytes(release.written_again(**change), of_another_pyreadstat(release.manifest))
+
+
+def test_other_bytes_of_another_writer_are_an_exception(releases: dict[str, Published]) -> None:
+    release = releases[".sav"]
+    name = b"@(#) SPSS DATA FILE"  # of the program that wrote the file, which pyreadstat does not read
+    assert name in release.content[:64]
+    changed = release.content.replace(name, name.lower(), 1)
+    report = release.audited(changed, of_another_pyreadstat(release.manifest))
+
+    assert [exception.name for exception in report.unchecked] == ["writer"]
+    assert report.verdict == "confirmed except"
+    assert release.is_refused_by_bytes(changed)
+    assert release.is_refused_by_bytes(changed + b" ", of_another_pyreadstat(release.manifest))
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -12,7 +12,7 @@ import hashlib
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 from sfumato.audit.bytes.compared import NotAccountedError, require
@@ -23,6 +23,7 @@ from sfumato.audit.claims import Claims
 from sfumato.audit.manifest_form import RELEASE_NUMBER
 from sfumato.errors import InputError
 from sfumato.schema import Role
+from sfumato.table.io.statistics.read import require_pyreadstat
 
 NAME = "bytes"
 _SUFFIXES = {
@@ -88,7 +89,7 @@ def _in_text(path: Path, claims: Claims, tokens: Tokens, sha256: str | None) -> 
     framing, is_same_stream, found = gzip_framing(path)
     _ensure_same(path, sha256, found)
     problem = framing or problem
-    if not problem and not is_same_stream and _is_recorded(claims, zlib=zlib.ZLIB_RUNTIME_VERSION):
+    if not problem and not is_same_stream and _are_recorded(claims, "zlib"):
         problem = "the compressed stream is not the one that the recorded zlib makes of its content"
     yield _judged(problem, by_content=not is_same_stream)
     if not problem and not is_same_stream:
@@ -127,10 +128,7 @@ def _in_workbook(path: Path, claims: Claims, tokens: Tokens, sha256: str | None)
 def _in_statistics_file(path: Path, claims: Claims, tokens: Tokens, sha256: str | None) -> Found:
     from sfumato.audit.bytes import statistics_files
 
-    try:
-        version("pyreadstat")
-    except PackageNotFoundError:
-        raise InputError("its audit needs pyreadstat", path=path, hint="pip install 'sfumato[io]'") from None
+    require_pyreadstat("its audit", str(path))
     _ensure_same(path, sha256, _file_sha256(path))
     made = statistics_files.written_again(path, claims, tokens)
     is_same = made == path.read_bytes()
@@ -142,12 +140,8 @@ def _in_statistics_file(path: Path, claims: Claims, tokens: Tokens, sha256: str 
 
 def _refuse_at_hand(is_same: bool, claims: Claims, *writers: str) -> None:
     """Refuse other bytes than those of the writer if the manifest names the very versions that are installed."""
-    is_known = _is_recorded(claims, **{name: _installed(name) for name in writers})
-    require(is_same or not is_known, f"the recorded versions of {', '.join(writers)} make other bytes of its cells")
-
-
-def _installed(name: str) -> str:
-    return zlib.ZLIB_RUNTIME_VERSION if name == "zlib" else version(name)
+    is_other = is_same or not _are_recorded(claims, *writers)
+    require(is_other, f"the recorded versions of {', '.join(writers)} make other bytes of its cells")
 
 
 def _confirmed(is_same: bool, writers: str) -> Found:
@@ -160,14 +154,11 @@ def _confirmed(is_same: bool, writers: str) -> Found:
         yield Unchecked("writer", message, f"audit it with the versions of {writers} that it names" if writers else "")
 
 
-def _is_recorded(claims: Claims, **installed: str) -> bool:
+def _are_recorded(claims: Claims, *writers: str) -> bool:
     """Whether the manifest names the very versions that are installed."""
-    return all(claims.versions.get(name) == _numbers(found) for name, found in installed.items())
-
-
-def _numbers(installed: str) -> str | None:
-    found = re.match(RELEASE_NUMBER, installed)
-    return None if found is None else found[0]
+    installed = {name: zlib.ZLIB_RUNTIME_VERSION if name == "zlib" else version(name) for name in writers}
+    numbers = {name: re.match(RELEASE_NUMBER, found) for name, found in installed.items()}
+    return all(found is not None and claims.versions.get(name) == found[0] for name, found in numbers.items())
 
 
 def _judged(problem: str, *, by_content: bool = False) -> Check:

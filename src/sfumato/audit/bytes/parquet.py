@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +34,7 @@ _HADOOP = r"parquet-mr version \d{1,3}(\.\d{1,3}){2} \(build [0-9a-f]{40}\)"
 _MAGIC = b"PAR1"
 _END_BYTES = 8  # length of the footer, magic
 _SPARK_VERSION, _SPARK_SCHEMA = b"org.apache.spark.version", b"org.apache.spark.sql.parquet.row.metadata"
+_TRUTH_VALUES, _INT32, _INT64, _BYTES, _LIST, _STRUCT = (1, 2), 5, 6, 8, 9, 12  # of Thrift
 _ODD_PLACES = "there are bytes that belong to no page, index or footer"
 _ODD_STATISTICS = "it states other statistics than those of its values"
 
@@ -60,13 +62,14 @@ def written_again(path: Path, tokens: Mapping[str, Sequence[str]]) -> tuple[bool
     with path.open("rb") as stored, _explained(), _opened(path) as file:
         sink = Compared(stored)
         columns = {name: pa.array([], _plain(file, name)) for name in file.schema_arrow.names}
-        with BlockWriter(sink, "parquet", Schema.of([]), columns) as writer:
+        with BlockWriter(cast("BinaryIO", sink), "parquet", Schema.of([]), columns) as writer:
             for batch in file.iter_batches(BLOCK_ROWS):
                 for name, cells in zip(columns, batch.columns, strict=True):
-                    problem = _problem_of_values(_distinct(cells), tokens.get(name, ()))
+                    distinct = cells.dictionary if isinstance(cells, pa.DictionaryArray) else cells.unique()
+                    problem = _problem_of_values(distinct, tokens.get(name, ()))
                     require(not problem, f"'{name}' {problem}")
                 if sink.is_same:
-                    writer.write({name: _decoded(cells) for name, cells in zip(columns, batch.columns, strict=True)})
+                    writer.write(dict(zip(columns, batch.columns, strict=True)))
         sha256 = sink.finish()
         return sink.is_same, sha256
 
@@ -82,14 +85,6 @@ def _opened(path: Path) -> ParquetFile:
 def _plain(file: ParquetFile, name: str) -> pa.DataType:
     found = file.schema_arrow.field(name).type
     return found.value_type if pa.types.is_dictionary(found) else found
-
-
-def _decoded(cells: pa.Array) -> pa.Array:
-    return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
-
-
-def _distinct(cells: pa.Array) -> pa.Array:
-    return cells.dictionary if pa.types.is_dictionary(cells.type) else cells.unique()
 
 
 def _problem_of_values(values: pa.Array, tokens: Sequence[str]) -> str:
@@ -165,16 +160,11 @@ def _check_metadata(file: ParquetFile, *, is_of_arrow: bool) -> None:
     found: dict[bytes, bytes] = file.metadata.metadata or {}
     expected: dict[bytes, bytes] = {}
     if not is_of_arrow:
-        columns = zip(file.schema_arrow.names, range(file.metadata.num_columns), strict=True)
-        fields = [
-            {
-                "name": name,
-                "type": _spark_type(_plain(file, name)),
-                "nullable": file.schema.column(i).max_definition_level == 1,
-                "metadata": {},
-            }
-            for name, i in columns
-        ]
+        fields = []
+        for i, name in enumerate(file.schema_arrow.names):
+            is_optional = file.schema.column(i).max_definition_level == 1
+            own = _spark_type(_plain(file, name))
+            fields.append({"name": name, "type": own, "nullable": is_optional, "metadata": {}})
         described = json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"), ensure_ascii=False)
         expected = {_SPARK_VERSION: found.get(_SPARK_VERSION, b""), _SPARK_SCHEMA: described.encode()}
     is_version = re.fullmatch(rb"\d{1,2}\.\d{1,2}\.\d{1,2}", found.get(_SPARK_VERSION, b"0.0.0")) is not None
@@ -223,36 +213,28 @@ def _check_places(content: bytes | mmap.mmap, about: FileMetaData, *, is_of_arro
             n_indexes += chunk.has_column_index + chunk.has_offset_index
     # No release of our own has an index of pages; Hadoop writes one, which pyarrow does not read.
     for _ in range(0 if is_of_arrow else n_indexes):
-        at = _after_struct(content, at)
+        at = _after(content, at)
     require(at == footer, _ODD_PLACES)
 
 
-def _after_struct(content: bytes | mmap.mmap, at: int) -> int:
-    """Place after a structure of Thrift's compact protocol, whatever it holds."""
-    while header := content[at]:
-        require(header > 15, _ODD_PLACES)  # the number of a field is written in the short way
-        at = _after_value(content, at + 1, header & 15, in_list=False)
-    return at + 1
-
-
-def _after_value(content: bytes | mmap.mmap, at: int, kind: int, *, in_list: bool) -> int:
-    if kind in (1, 2):  # truth values, in a structure part of the field's header
-        return at + in_list
-    if kind in (5, 6):  # whole numbers, seven bits in a byte
-        return _number(content, at)[1]
-    if kind == 8:
-        n_bytes, at = _number(content, at)
-        return at + n_bytes
-    if kind == 9:
-        size, kind, at = content[at] >> 4, content[at] & 15, at + 1
-        if size == 15:
-            size, at = _number(content, at)
+def _after(content: bytes | mmap.mmap, at: int, kind: int = _STRUCT) -> int:
+    """Place after a value of Thrift's compact protocol, whatever it holds."""
+    if kind == _STRUCT:
+        while header := content[at]:
+            require(header > 15, _ODD_PLACES)  # the number of a field is written in the short way
+            is_truth = header & 15 in _TRUTH_VALUES  # which have no bytes of their own
+            at = at + 1 if is_truth else _after(content, at + 1, header & 15)
+        return at + 1
+    if kind == _LIST:
+        kind, size, at = content[at] & 15, content[at] >> 4, at + 1
+        size, at = (size, at) if size < 15 else _number(content, at)
         require(size <= len(content), _ODD_PLACES)
         for _ in range(size):
-            at = _after_value(content, at, kind, in_list=True)
+            at = at + 1 if kind in _TRUTH_VALUES else _after(content, at, kind)
         return at
-    require(kind == 12, _ODD_PLACES)
-    return _after_struct(content, at)
+    require(kind in (_INT32, _INT64, _BYTES), _ODD_PLACES)
+    number, at = _number(content, at)
+    return at + number if kind == _BYTES else at
 
 
 def _number(content: bytes | mmap.mmap, at: int) -> tuple[int, int]:

@@ -70,11 +70,13 @@ def problem_of_text(path: Path, format: str, tokens: Tokens, features: Sequence[
     return problem, sha256
 
 
-def _write_delimited(text: Text, format: str, tokens: Tokens, sink: BinaryIO) -> None:
+def _write_delimited(text: Text, format: str, tokens: Tokens, sink: Compared) -> None:
     layout = layout_of(text, delimiter="\t" if format == "tsv" else ",", header=True)
     require(layout.names == list(tokens), "the header is not the canonical line of the stated column names")
     schema = Schema.of(Column(name, missing=own) for name, own in tokens.items())
-    with BlockWriter(sink, format, schema, dict.fromkeys(tokens, pa.array([], pa.string()))) as writer:
+    with BlockWriter(
+        cast("BinaryIO", sink), format, schema, dict.fromkeys(tokens, pa.array([], pa.string()))
+    ) as writer:
         for block in DelimitedBlocks(text, layout, BLOCK_BYTES)(range(len(tokens))):
             writer.write({name: _known(cells, tokens[name]) for name, cells in zip(tokens, block, strict=True)})
 
@@ -86,7 +88,7 @@ def _known(cells: pa.DictionaryArray, tokens: Sequence[str]) -> pa.DictionaryArr
     return pa.DictionaryArray.from_arrays(cells.indices, pc.if_else(is_missing, None, texts))
 
 
-def _write_json_lines(text: Text, tokens: Tokens, sink: BinaryIO) -> None:
+def _write_json_lines(text: Text, tokens: Tokens, sink: Compared) -> None:
     names = list(tokens)
     keys = [json.dumps(name, ensure_ascii=False) + ":" for name in names]
     seen: dict[str, set[object]] = {name: set() for name in names}
@@ -127,7 +129,7 @@ def _json_cell(cell: object, tokens: Sequence[str]) -> object:
     return None if not text or text in tokens else text
 
 
-def _write_libsvm(text: Text, features: Sequence[str], sink: BinaryIO) -> None:
+def _write_libsvm(text: Text, features: Sequence[str], sink: Compared) -> None:
     numbered = [re.fullmatch(r"f(0|[1-9]\d{0,8})", name) for name in features]
     own = [int(match[1]) for match in numbered if match]
     expected = set(own if len(own) == len(features) else range(1, len(features) + 1))
