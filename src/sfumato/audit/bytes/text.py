@@ -102,7 +102,7 @@ def _write_json_lines(text: Text, tokens: Tokens, sink: Compared) -> None:
         require(is_object and [key for key, _ in pairs] == names, odd_keys)
         written = []
         for name, key, (_, cell) in zip(names, keys, pairs, strict=True):
-            value = _json_cell(cell, tokens[name])
+            value = as_read(cell, tokens[name])
             kind = _WHOLE if isinstance(value, int | float) and abs(value) <= _EXACT and value % 1 == 0 else type(value)
             kind = bool if isinstance(value, bool) else kind
             if value is not None and kind not in seen[name]:
@@ -121,7 +121,7 @@ _WHOLE = "whole"
 _KINDS_OF_A_COLUMN: Sequence[set[object]] = ({str}, {bool}, {_WHOLE, int}, {_WHOLE, float})
 
 
-def _json_cell(cell: object, tokens: Sequence[str]) -> object:
+def as_read(cell: object, tokens: Sequence[str]) -> object:
     """Give a cell as it would be read: without blanks around a text, none where it means "missing"."""
     if not isinstance(cell, str):
         return cell

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from xml.etree import ElementTree
 import pyarrow as pa
 
 from sfumato.audit.bytes.compared import NotAccountedError, require
+from sfumato.audit.bytes.text import as_read
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.coding import Table
@@ -23,8 +25,9 @@ from sfumato.table.io.excel import rows_of_sheet, write_workbook
 
 _SHEET = "xl/worksheets/sheet1.xml"
 _TYPES = {str: pa.string(), float: pa.float64(), bool: pa.bool_(), datetime.date: pa.date32()}
-_FIRST_DAY = (1980, 1, 1, 0, 0, 0)
-_HEADER_BYTES, _LISTED_BYTES, _END_BYTES = 30, 46, 22  # of an archive, apart from names of parts
+_FIRST_DAY = 0x21  # 1980-01-01 in an archive
+_OWNER_ONLY = 0o600 << 16
+_HEADER_BYTES = 30  # of a part of an archive, before its name
 
 Row = Sequence[object]
 
@@ -41,7 +44,7 @@ def written_again(content: bytes, tokens: Mapping[str, Sequence[str]]) -> bytes:
     require(list(header) == list(tokens), "its first row is not the stated column names")
     arrays = {}
     for position, (name, own) in enumerate(tokens.items()):
-        cells = [_cell(row[position] if position < len(row) else None, own) for row in rows]
+        cells = [as_read(row[position] if position < len(row) else None, own) for row in rows]
         types = {type(cell) for cell in cells if cell is not None} or {str}
         require(len(types) == 1 and types <= _TYPES.keys(), "a column mixes texts, numbers, dates and truth values")
         arrays[name] = pa.array(cells, _TYPES[types.pop()])
@@ -65,14 +68,6 @@ def _rows(content: bytes) -> Sequence[Row]:
     return rows
 
 
-def _cell(cell: object, tokens: Sequence[str]) -> object:
-    """Give a cell as it would be read: without blanks around a text, none where it means "missing"."""
-    if not isinstance(cell, str):
-        return cell
-    text = cell.strip()
-    return None if not text or text in tokens else text
-
-
 def check_content(content: bytes, made: bytes) -> None:
     """Check a workbook of another version of the library beside one that was made here of the same cells.
 
@@ -87,23 +82,27 @@ def check_content(content: bytes, made: bytes) -> None:
             require(one.namelist() == other.namelist(), "it has other parts than a workbook of one sheet")
             for name in one.namelist():
                 _check_part(name, one.read(name), other.read(name))
-    except (zipfile.BadZipFile, zlib.error, ElementTree.ParseError, ValueError, RuntimeError, NotImplementedError):
+    except (zipfile.BadZipFile, zlib.error, ElementTree.ParseError, struct.error, ValueError, RuntimeError):
         problem = "it is not an archive of a workbook"
         raise NotAccountedError(problem) from None
     require(_rows(content) == _rows(made), "it spells missing values in more than one way, or has blanks around texts")
 
 
 def _check_archive(content: bytes) -> None:
-    """Check that an archive holds its parts and nothing before, between and after them."""
+    """Lay the archive out anew from its compressed parts, and compare."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        at, listed = 0, _END_BYTES
+        laid_out, listing = io.BytesIO(), io.BytesIO()
         for entry in archive.infolist():
-            has_more = entry.extra or entry.comment or entry.date_time != _FIRST_DAY or entry.header_offset != at
-            require(not has_more, "its archive holds more than its parts")
-            at += _HEADER_BYTES + len(entry.filename) + entry.compress_size
-            listed += _LISTED_BYTES + len(entry.filename)
-        is_all = archive.start_dir == at and at + listed == len(content) and not archive.comment
-        require(is_all, "its archive holds more than its parts")
+            start = entry.header_offset + _HEADER_BYTES + len(entry.filename)
+            stored, name = content[start : start + entry.compress_size], entry.filename.encode()
+            sizes = entry.CRC, entry.compress_size, entry.file_size, len(name)
+            header = struct.pack("<HHHHIIIHH", 0, zipfile.ZIP_DEFLATED, 0, _FIRST_DAY, *sizes, 0)
+            listing.write(b"PK\x01\x02" + struct.pack("<BBH", 20, 3, 20) + header)
+            listing.write(struct.pack("<HHHII", 0, 0, 0, _OWNER_ONLY, laid_out.tell()) + name)
+            laid_out.write(b"PK\x03\x04" + struct.pack("<H", 20) + header + name + stored)
+        n, at, size = len(archive.infolist()), laid_out.tell(), listing.tell()
+    end = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, n, n, size, at, 0)
+    require(laid_out.getvalue() + listing.getvalue() + end == content, "its archive holds more than its parts")
 
 
 def _check_part(name: str, part: bytes, made: bytes) -> None:
