@@ -168,7 +168,7 @@ def _judged(problem: str, *, by_content: bool = False) -> Check:
 
 
 def _parts(folder: Path) -> list[Path]:
-    """List the part files of a folder, in which nothing else may be but what Hadoop puts beside them.
+    """List the part files of a folder, in which nothing else may be but what Hadoop adds.
 
     Part files must be named by their numbers, a checksum file must hold the right checksums, ``_SUCCESS`` nothing.
     """
@@ -197,7 +197,7 @@ def _is_of_hadoop(entry: Path, checksums: Mapping[str, Path]) -> bool:
 
 
 def _checksums(path: Path) -> Iterator[bytes]:
-    """Content of the file that Hadoop puts beside a file."""
+    """Content of the file of checksums that Hadoop adds to a file."""
     yield _HADOOP_CHECKSUMS
     with path.open("rb") as file:
         while piece := file.read(_HADOOP_BYTES):

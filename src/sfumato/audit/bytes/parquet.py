@@ -168,7 +168,7 @@ def _check_metadata(file: ParquetFile, *, is_of_arrow: bool) -> None:
         described = json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"), ensure_ascii=False)
         expected = {_SPARK_VERSION: found.get(_SPARK_VERSION, b""), _SPARK_SCHEMA: described.encode()}
     is_version = re.fullmatch(rb"\d{1,2}\.\d{1,2}\.\d{1,2}", found.get(_SPARK_VERSION, b"0.0.0")) is not None
-    require(found == expected and is_version, "it holds metadata besides its columns")
+    require(found == expected and is_version, "it holds metadata that its columns do not need")
 
 
 _SPARK_TYPES = {

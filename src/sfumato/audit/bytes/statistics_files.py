@@ -61,7 +61,7 @@ def written_again(path: Path, claims: Claims, tokens: Mapping[str, Sequence[str]
 
 
 def check_content(path: Path, made: bytes, form: str) -> None:
-    """Check a file of another version of pyreadstat beside one that was made here of the same cells and labels.
+    """Compare a file of another version of pyreadstat with one that was made here of its cells and labels.
 
     Raises
     ------

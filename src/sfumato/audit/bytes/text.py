@@ -100,7 +100,7 @@ def _write_json_lines(text: Text, tokens: Tokens, sink: Compared) -> None:
         is_object = isinstance(pairs, list) and all(isinstance(pair, tuple) for pair in pairs)
         odd_keys = f"line {number:,} is not an object of the stated columns in their order"
         require(is_object and [key for key, _ in pairs] == names, odd_keys)
-        written = []
+        written: list[bytes] = []
         for name, key, (_, cell) in zip(names, keys, pairs, strict=True):
             value = as_read(cell, tokens[name])
             kind = _WHOLE if isinstance(value, int | float) and abs(value) <= _EXACT and value % 1 == 0 else type(value)
@@ -110,10 +110,10 @@ def _write_json_lines(text: Text, tokens: Tokens, sink: Compared) -> None:
                 mixed = f"line {number:,} mixes texts, numbers and truth values in a column"
                 require(any(seen[name] <= kinds for kinds in _KINDS_OF_A_COLUMN), mixed)
             try:
-                written.append(key + json_text(value, name))
-            except InvalidParameterError:
-                raise NotAccountedError(f"line {number:,} holds a number that is too large") from None
-        sink.write(("{" + ",".join(written) + "}\n").encode())
+                written.append((key + json_text(value, name)).encode())
+            except (InvalidParameterError, UnicodeEncodeError):
+                raise NotAccountedError(f"line {number:,} holds an endless number or half a character") from None
+        sink.write(b"{" + b",".join(written) + b"}\n")
 
 
 _WHOLE = "whole"

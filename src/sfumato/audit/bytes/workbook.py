@@ -69,7 +69,7 @@ def _rows(content: bytes) -> Sequence[Row]:
 
 
 def check_content(content: bytes, made: bytes) -> None:
-    """Check a workbook of another version of the library beside one that was made here of the same cells.
+    """Compare a workbook of another version of the library with one that was made here of its cells.
 
     Raises
     ------

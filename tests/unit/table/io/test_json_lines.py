@@ -253,6 +253,9 @@ def test_dates_are_texts() -> None:
         b'{"a":1e0,"b":"x"}\n',
         b'{"a":1e+17,"b":"x"}\n{"a":100000000000000000,"b":"x"}\n',
         b'{"a":0.5,"b":"x"}\n{"a":100000000000000000,"b":"x"}\n',
+        b'{"a":1,"b":"\\ud800"}\n',
+        b'{"a":1e999,"b":"x"}\n',
+        b'[["a",1],["b","x"]]\n',
         b'{"a":-0.0,"b":"x"}\n',
         b'{"a":1,"b":"\\u0078"}\n',
         b'{"a":1,"b":" x"}\n',
@@ -268,7 +271,6 @@ def test_dates_are_texts() -> None:
         b'{"a":1,"a":1,"b":"x"}\n',
         b'{"a":1,"b":"\xff"}\n',
         b'{"a":NaN,"b":"x"}\n',
-        b'[["a",1],["b","x"]]\n',
     ],
 )
 def test_whatever_carries_more_than_the_cells_is_refused(content: bytes) -> None:
