@@ -41,6 +41,7 @@ import pyarrow.dataset
 
 import sfumato
 from sfumato.cli.main import run
+from sfumato.mechanisms.registry import build_mechanism
 from tests.golden.inputs import ADULT, DEMO, DEMO_FLAGS, PU1, PU1_TABLE, Input
 
 MEMORY = "600MB"
@@ -109,11 +110,7 @@ ENDLESS = {
     (PU1.name, "optimal-containment", "other"),
 }
 """Left out: with 300 words these searches end by their time limit only, so that their result depends on the clock."""
-ON_SPARK = {
-    "gain-recoding": sfumato.GainRecoder,
-    "global-recoding": sfumato.GlobalRecoder,
-    "local-recoding": sfumato.LocalRecoder,
-}
+ON_SPARK = ("gain-recoding", "global-recoding", "local-recoding")
 
 
 @dataclass(frozen=True)
@@ -175,7 +172,7 @@ def made_on_spark(case: Case, folder: Path, session: Any) -> dict[str, str]:
     """Make a release of a frame on Spark; what is frozen of it does not depend on the order of its rows."""
     frame = session.read.parquet(str(folder / Path(case.table.file).with_suffix(".parquet")))
     settings = dict(setting.split("=") for setting in SETTINGS[case.mechanism][case.setting])
-    mechanism = ON_SPARK[case.mechanism](**{name: parameter_value(text) for name, text in settings.items()})
+    mechanism = build_mechanism(case.mechanism, settings)
     output = folder / _output(case, ".parquet")
     try:
         sfumato.release_large(frame, mechanism, output, roles=case.table.roles, memory=MEMORY)

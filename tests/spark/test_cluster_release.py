@@ -279,6 +279,21 @@ def with_other_entries(folder):
     first.write_bytes(content[: -8 - length] + b"person 7" + content[-8 - length :])
 
 
+def with_bytes_behind_the_indexes(folder):
+    """Hadoop's library writes indexes of pages between the pages and the footer."""
+    first = folder / "part-00000.parquet"
+    content = first.read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    first.write_bytes(content[:footer] + b"person 7" + content[footer:])
+
+
+def with_a_structure_behind_the_indexes(folder):
+    first = folder / "part-00000.parquet"
+    content = first.read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    first.write_bytes(content[:footer] + b"\x18\x08person 7\0" + content[footer:])
+
+
 def with_another_name(folder):
     (folder / "part-00000.parquet").rename(folder / "part-00007.parquet")
 
@@ -293,11 +308,19 @@ def with_one_more_file(folder):
 
 @pytest.mark.parametrize(
     "change",
-    [with_metadata, with_other_entries, with_another_name, with_a_wrong_checksum, with_one_more_file],
+    [
+        with_metadata,
+        with_other_entries,
+        with_bytes_behind_the_indexes,
+        with_a_structure_behind_the_indexes,
+        with_another_name,
+        with_a_wrong_checksum,
+        with_one_more_file,
+    ],
     ids=lambda change: change.__name__,
 )
 def test_every_byte_of_a_released_folder_is_accounted_for(released, tmp_path, change):
-    """What Spark wrote is accounted for by its structure, its own choices are an exception, and nothing else passes."""
+    """What Spark wrote is accounted for by its content, its own choices are an exception, and nothing else passes."""
     _, table_path, manifest_path = released
     claims = read_claims(json.loads(manifest_path.read_text()))
     folder = tmp_path / "out.parquet"

@@ -20,9 +20,8 @@ import pytest
 
 import sfumato
 from manifest_texts import text_of
-from sfumato.audit.bytes.parquet import NotAccountedError
-from sfumato.audit.bytes.statistics_files import account_for_statistics
-from sfumato.audit.checks import AuditReport
+from sfumato.audit.bytes.files import check_file
+from sfumato.audit.checks import AuditReport, Check
 from sfumato.audit.claims import read_claims
 from sfumato.errors import SfumatoError
 from sfumato.guarantees import KAnonymity
@@ -79,24 +78,14 @@ class Published:
         finally:
             self.path.write_bytes(self.content)
 
-    def is_refused_by_bytes(self, content: bytes) -> bool:
-        """Whether the account of bytes alone refuses a file, with the manifest as it is."""
+    def is_refused_by_bytes(self, content: bytes, manifest: dict[str, Any] | None = None) -> bool:
+        """Whether the account of bytes alone refuses a file."""
         self.path.write_bytes(content)
         try:
-            account_for_statistics(self.path, self.claims, self.tokens)
-        except NotAccountedError:
-            return True
+            found = list(check_file(self.path, read_claims(manifest or self.manifest), None))
         finally:
             self.path.write_bytes(self.content)
-        return False
-
-    @property
-    def claims(self) -> Any:
-        return read_claims(self.manifest)
-
-    @property
-    def tokens(self) -> dict[str, tuple[str, ...]]:
-        return dict.fromkeys(KEPT, ("NA", "?", ""))
+        return not all(one.passed for one in found if isinstance(one, Check))
 
     def written_again(self, **changes: Any) -> bytes:
         """Write the release again with something else in it."""
@@ -182,6 +171,39 @@ def test_what_the_manifest_does_not_state_is_refused(
     attack = release.written_again(**change)
     assert attack != release.content
     assert release.is_refused_by_bytes(attack)
+
+
+def of_another_pyreadstat(manifest: dict[str, Any]) -> dict[str, Any]:
+    return {**manifest, "versions": {**manifest["versions"], "pyreadstat": "1.0.0"}}
+
+
+@pytest.mark.parametrize(
+    ("suffix", "change"),
+    [
+        pytest.param(suffix, change, id=f"{next(iter(change))}{suffix}")
+        for suffixes, change in ATTACKS
+        for suffix in suffixes
+    ],
+)
+def test_what_the_manifest_does_not_state_is_refused_of_every_writer(
+    releases: dict[str, Published], suffix: str, change: dict[str, Any]
+) -> None:
+    release = releases[suffix]
+
+    assert release.is_refused_by_bytes(release.written_again(**change), of_another_pyreadstat(release.manifest))
+
+
+def test_other_bytes_of_another_writer_are_an_exception(releases: dict[str, Published]) -> None:
+    release = releases[".sav"]
+    name = b"@(#) SPSS DATA FILE"  # of the program that wrote the file, which pyreadstat does not read
+    assert name in release.content[:64]
+    changed = release.content.replace(name, name.lower(), 1)
+    report = release.audited(changed, of_another_pyreadstat(release.manifest))
+
+    assert [exception.name for exception in report.unchecked] == ["writer"]
+    assert report.verdict == "confirmed except"
+    assert release.is_refused_by_bytes(changed)
+    assert release.is_refused_by_bytes(changed + b" ", of_another_pyreadstat(release.manifest))
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

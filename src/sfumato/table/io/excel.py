@@ -70,7 +70,7 @@ def parse_spreadsheet(
         problem = "is empty"
         raise InputError(problem, path=stored.name)
     _check_extent(data, stored.name, stored.limit)
-    numbered = enumerate(_rows(data, sheet, stored.name), start=1)
+    numbered = enumerate(rows_of_sheet(data, sheet, stored.name), start=1)
     rows = [(number, row) for number, row in numbered if number > skip_rows and _width(row)]
     if not rows:
         after = f" after the first {skip_rows:,} rows, which are skipped" if skip_rows else ""
@@ -191,7 +191,14 @@ def _column_number(letters: bytes) -> int:
     return number
 
 
-def _rows(data: bytes, sheet: str | None, name: str) -> Sequence[Row]:
+def rows_of_sheet(data: bytes, sheet: str | None, name: str) -> Sequence[Row]:
+    """Give the rows of a sheet, the empty ones above and within it too; ``None``: of the one that holds something.
+
+    Raises
+    ------
+    InputError
+        If there is no such sheet, or it cannot be parsed.
+    """
     outcome, found = _parsed_apart(data, sheet) or read_sheet(data, sheet, MAX_SHEET_CELLS)
     if outcome == workbook_child.ROWS:
         rows: Sequence[Row] = found

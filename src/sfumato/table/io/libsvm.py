@@ -43,7 +43,7 @@ def parse_libsvm(text: Text, coder: ColumnCoder, source: Source) -> BinaryTable:
     compact = sp.csr_matrix((ones, positions, matrix.indptr), shape=(matrix.shape[0], len(names))).tocsc()
     compact.eliminate_zeros()
     compact.sort_indices()
-    coded, _ = coder.code(LABEL, pa.array([_label(value) for value in labels], pa.string()), Kind.CATEGORICAL)
+    coded, _ = coder.code(LABEL, pa.array([label_text(value) for value in labels], pa.string()), Kind.CATEGORICAL)
     schema = Schema.of([Column(LABEL, Role.TARGET, Kind.CATEGORICAL)], coder.rules.missing)
     companions = Table(schema, {LABEL: coded}, matrix.shape[0], source)
     return BinaryTable(compact, tuple(Feature(name, name) for name in names), companions)
@@ -108,7 +108,7 @@ def _check_binary(matrix: Any, text: Text) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _label(value: float) -> str:
+def label_text(value: float) -> str:
     """Spell a label: 1 for 1.0."""
     is_whole = abs(value) < _EXACT_FLOAT_INTEGERS and value == int(value)
     return str(int(value)) if is_whole else str(as_text(pa.array([float(value)]))[0])
@@ -156,7 +156,7 @@ def _labels(table: BinaryTable) -> list[str]:
         raise _refused(problem="got labels that are not all numbers", hint="write csv or parquet")
     if not pa.types.is_floating(coded.values.type) and (np.abs(numbers) >= _EXACT_FLOAT_INTEGERS).any():
         raise _refused(problem="got labels of more digits than a double has", hint="write csv or parquet")
-    texts = [_label(number) for number in numbers]
+    texts = [label_text(number) for number in numbers]
     if pa.types.is_string(coded.values.type) and texts != coded.values.to_pylist():
         raise _refused(problem="got labels such as 01 or 1.0, which would be read as 1", hint="write csv or parquet")
     return [texts[code] for code in coded.codes]

@@ -123,16 +123,19 @@ class BlockWriter:
         self._stack.__exit__(kind, exc, tb)
 
     def write(self, block: Mapping[str, NDArray[np.int32] | pa.Array]) -> None:
-        """Write rows: of each column codes into its values, or cells."""
+        """Write rows: of each column codes into its values, or cells, which may be coded themselves."""
         if self._parquet is None:
             self._rows.write([self._text(name, cells) for name, cells in block.items()])
             return
-        self._waiting.append([c if isinstance(c, pa.Array) else pa.array(c) for c in block.values()])
+        cells = (c.dictionary_decode() if isinstance(c, pa.DictionaryArray) else c for c in block.values())
+        self._waiting.append([c if isinstance(c, pa.Array) else pa.array(c) for c in cells])
         self._n_waiting += len(self._waiting[-1][0])
         if self._n_waiting >= self._rows_of_a_group:
             self._write_groups(self._rows_of_a_group)
 
     def _text(self, name: str, cells: NDArray[np.int32] | pa.Array) -> pa.Array:
+        if isinstance(cells, pa.DictionaryArray) and not cells.indices.null_count:
+            return self._rows.texts(cells.dictionary, self._missing[name]).take(cells.indices)
         if isinstance(cells, pa.Array):
             return self._rows.texts(cells, self._missing[name])
         return self._texts[name].take(pa.array(cells))

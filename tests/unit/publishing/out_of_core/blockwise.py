@@ -8,8 +8,8 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow.parquet
 
-from sfumato.audit.bytes import files as file_bytes
 from sfumato.audit.bytes import parquet as parquet_bytes
+from sfumato.audit.bytes import text as text_bytes
 from sfumato.counting import blocks
 from sfumato.errors import PrivacyNotAchievableError
 from sfumato.rows import out_of_core as distinct
@@ -27,8 +27,8 @@ def small_blocks():
         (distinct, "_FEWEST_PENDING", 3),
         (blocks, "_FEWEST_PENDING", 3),
         (parquet, "ROWS_OF_A_GROUP", 7),
-        (parquet_bytes, "ROWS_OF_A_GROUP", 7),
-        (file_bytes, "BLOCK_BYTES", 97),
+        (parquet_bytes, "BLOCK_ROWS", 5),
+        (text_bytes, "BLOCK_BYTES", 97),
     ):
         stack.enter_context(patch.object(module, name, value))
     return stack

@@ -49,7 +49,7 @@ def small_blocks(n_rows=3):
         (distinct, "_FEWEST_PENDING", 2),
         (blocks, "_FEWEST_PENDING", 3),
         (parquet, "ROWS_OF_A_GROUP", 7),
-        (parquet_bytes, "ROWS_OF_A_GROUP", 7),
+        (parquet_bytes, "BLOCK_ROWS", n_rows),
     ):
         stack.enter_context(patch.object(module, name, value))
     return stack

@@ -7,6 +7,7 @@ import gc
 import gzip
 import io
 import json
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.audit.bytes.json_lines import JsonLinesForm
+from sfumato.audit.bytes.text import problem_of_text
 from sfumato.cli.main import run
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.rows.out_of_core import LargeTable, open_large
@@ -33,6 +34,13 @@ def read(folder: Path, text: str, suffix: str = ".jsonl") -> Table:
     table = read_table(path)
     assert isinstance(table, Table)
     return table
+
+
+def problem_of(content: bytes, tokens: dict[str, tuple[str, ...]]) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.jsonl"
+        path.write_bytes(content)
+        return problem_of_text(path, "jsonl", tokens, ())[0]
 
 
 def written(table: Table) -> bytes:
@@ -223,7 +231,7 @@ def test_every_column_is_written_in_the_form_of_the_audit_and_comes_back(
     table = Table.from_arrow(pa.table({name: array}), Schema.of([Column(name)], ()))
     content = written(table)
 
-    assert JsonLinesForm((name,), ((),)).problem([content[:3], content[3:]]) == ""
+    assert problem_of(content, {name: ()}) == ""
     lines = content.decode().split("\n")[:-1]
     assert [json.loads(line)[name] for line in lines] == array.to_pylist()
 
@@ -243,6 +251,11 @@ def test_dates_are_texts() -> None:
         b'{"a":1,"b":"x","c":2}\n',
         b'{"a":1.0,"b":"x"}\n',
         b'{"a":1e0,"b":"x"}\n',
+        b'{"a":1e+17,"b":"x"}\n{"a":100000000000000000,"b":"x"}\n',
+        b'{"a":0.5,"b":"x"}\n{"a":100000000000000000,"b":"x"}\n',
+        b'{"a":1,"b":"\\ud800"}\n',
+        b'{"a":1e999,"b":"x"}\n',
+        b'[["a",1],["b","x"]]\n',
         b'{"a":-0.0,"b":"x"}\n',
         b'{"a":1,"b":"\\u0078"}\n',
         b'{"a":1,"b":" x"}\n',
@@ -258,14 +271,13 @@ def test_dates_are_texts() -> None:
         b'{"a":1,"a":1,"b":"x"}\n',
         b'{"a":1,"b":"\xff"}\n',
         b'{"a":NaN,"b":"x"}\n',
-        b'[["a",1],["b","x"]]\n',
     ],
 )
 def test_whatever_carries_more_than_the_cells_is_refused(content: bytes) -> None:
-    form = ((), ("NA",))
+    tokens = {"a": (), "b": ("NA",)}
 
-    assert JsonLinesForm(("a", "b"), form).problem([b'{"a":1,"b":"x"}\n']) == ""
-    assert JsonLinesForm(("a", "b"), form).problem([content]) != ""
+    assert problem_of(b'{"a":1,"b":"x"}\n', tokens) == ""
+    assert problem_of(content, tokens) != ""
 
 
 @pytest.mark.slow
