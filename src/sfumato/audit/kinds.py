@@ -7,21 +7,16 @@ the promised data only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from sfumato.audit.checks import Check, Unchecked
-    from sfumato.audit.claims import Claims
-    from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
-    from sfumato.audit.population_table import GivenPopulation, InPopulation
-    from sfumato.audit.reading.columns import AnyTable, Columns
-
-CROWD: Mapping[str, Any] = {"k": "crowd", "columns": ["text"]}
-"""Entries of a guarantee of at least k rows."""
-LEFT_OUT: Mapping[str, Any] = {"protected?": ["text"]}
-"""Entry of a guarantee that may be over some of the quasi-identifiers only."""
+from sfumato.audit.checks import Check, Unchecked
+from sfumato.audit.claims import Claims
+from sfumato.audit.guarantee_forms import FORMS, GuaranteeForm
+from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
+from sfumato.audit.population_table import GivenPopulation, InPopulation
+from sfumato.audit.reading.columns import AnyTable, Columns
 
 
 class UndecidableError(Exception):
@@ -57,15 +52,11 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Judging:
-    """How a kind of guarantee is judged.
+class Judging(GuaranteeForm):
+    """How a kind of guarantee is judged: its entries in a manifest, and how its level is measured.
 
     Parameters
     ----------
-    form : mapping
-        Its own entries in a manifest and their types, in the words of :mod:`sfumato.audit.manifest_form`.
-    parameters : tuple of str
-        Entries that a mechanism may have as parameters of the same name: they must be the same. The first is the level.
     on_release : callable or None
         Measures the level on the released table alone.
     with_original : callable or None
@@ -83,8 +74,6 @@ class Judging:
         Further checks of the promise, before its level is measured.
     """
 
-    form: Mapping[str, Any]
-    parameters: tuple[str, ...] = ()
     on_release: Callable[[Any, AnyTable], float] | None = None
     with_original: Callable[[Any, ReleaseVsOriginal], float] | None = None
     by_persons: Callable[[Any, ReleaseVsOriginal], float] | None = None
@@ -109,4 +98,4 @@ def judge(kind: str, judging: Judging) -> None:
     if kind in JUDGED:
         problem = f"how '{kind}' is judged is said twice"
         raise TypeError(problem)
-    JUDGED[kind] = judging
+    FORMS[kind] = JUDGED[kind] = judging

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.audit.kinds import JUDGED, Judging
+from sfumato.audit.guarantee_forms import FORMS, GuaranteeForm
 from sfumato.errors import ManifestError, ManifestRefusedError
 from sfumato.guarantees import GUARANTEES, ROW
 from sfumato.schema import Kind, Role
@@ -40,7 +40,7 @@ class Kinds:
 
     by: str
     first: Mapping[str, Any]
-    own: Mapping[str, Mapping[str, Any] | Judging]
+    own: Mapping[str, Mapping[str, Any] | GuaranteeForm]
     last: Mapping[str, Any]
     or_null: bool = False
     other: Mapping[str, Any] | None = None
@@ -49,10 +49,10 @@ class Kinds:
     def record(self, word: str) -> dict[str, Any]:
         """Give the form of one kind."""
         known = self.own[word]
-        own = known.form if isinstance(known, Judging) else known
+        own = known.form if isinstance(known, GuaranteeForm) else known
         optional = {key: form for key, form in own.items() if key.endswith("?")}
         required = {key: form for key, form in own.items() if key not in optional}
-        is_of_rows = isinstance(known, Judging) and not GUARANTEES[word].counts_persons
+        is_of_rows = isinstance(known, GuaranteeForm) and not GUARANTEES[word].counts_persons
         unit = {"unit": frozenset({ROW})} if is_of_rows else {}
         return {**self.first, self.by: "text", **unit, **required, **self.last, **optional}
 
@@ -104,7 +104,7 @@ _REGION = frozenset({"baseline", "I", "II", "III", "IV"})
 _WHOLE_COLUMN = frozenset({"values", "as-is", "drop"})
 _ROWS = frozenset({"kept", "dropped"})
 
-_GUARANTEES = Kinds("kind", {"kind": "text", "unit": "text"}, JUDGED, {"statement": "text", "audited": "number?"})
+_GUARANTEES = Kinds("kind", {"kind": "text", "unit": "text"}, FORMS, {"statement": "text", "audited": "number?"})
 
 _RECODINGS = Kinds(
     "rule",
@@ -561,7 +561,7 @@ def _form_of(found: Any, form: Any) -> Any:
 
 def _levels_as_parameters() -> dict[str, str]:
     """Give the forms of parameters that are levels of guarantees, so far as they are not listed."""
-    levels = [JUDGED[kind].parameters[0] for kind in GUARANTEES if kind in JUDGED and JUDGED[kind].parameters]
+    levels = [FORMS[kind].parameters[0] for kind in GUARANTEES if kind in FORMS and FORMS[kind].parameters]
     return {f"{name}?": "number?" for name in levels if f"{name}?" not in _PARAMETERS}
 
 

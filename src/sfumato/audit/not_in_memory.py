@@ -16,15 +16,15 @@ import pyarrow as pa
 
 from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.bytes.files import check_file
-from sfumato.audit.checks import IN_MEMORY, AuditReport, Check, Unchecked, listed
+from sfumato.audit.checks import IN_MEMORY, AuditReport, Check, Unchecked, check_risk, listed
 from sfumato.audit.claims import ClaimedPersons, Claims, Promise, is_number, read_claims
-from sfumato.audit.evidence import MEASURED, UNIQUE_ROWS, check_risk
+from sfumato.audit.evidence import MEASURED, UNIQUE_ROWS
 from sfumato.audit.kinds import JUDGED, Evidence, UndecidableError
 from sfumato.audit.levels import entropy
 from sfumato.audit.levels.breach import check_large_breach, coarsened_columns, measure_large
 from sfumato.audit.levels.entropy import check_gain_promise
 from sfumato.audit.levels.persons import check_person_promise, limit_of_persons, within_limit_of_persons
-from sfumato.audit.levels.persons_not_in_memory import AskedOfPersons, Counts, GroupKeys, losses_away, measure_away
+from sfumato.audit.levels.persons_not_in_memory import AskedOfPersons, losses_away, measure_away
 from sfumato.audit.levels.row_promises import person_column, promises_of_rows, said_of_rows
 from sfumato.audit.original.cell_rules import CellRule, cell_rules
 from sfumato.audit.original.fidelity import check_description, check_rows
@@ -33,6 +33,7 @@ from sfumato.audit.original.offered_rows import OfferedRows
 from sfumato.audit.original.preparation import prepared_again
 from sfumato.audit.original.release_vs_original import PENALTY, ReleaseVsOriginal
 from sfumato.audit.profile import risk_profile
+from sfumato.audit.reading.block_counting import Counts, GroupKeys
 from sfumato.audit.reading.columns import AnyTable, Columns
 from sfumato.audit.reading.identifiers import NAME as IDENTIFIERS
 from sfumato.audit.reading.identifiers import check_identifiers

@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.audit.kinds import CROWD, LEFT_OUT, Judging, UndecidableError, judge
+from sfumato.audit.guarantee_forms import CROWD, LEFT_OUT
+from sfumato.audit.kinds import Judging, UndecidableError, judge
 from sfumato.audit.levels.persons import Ids, fewest_persons_by_fit, released_rows
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import AnyTable, Classes, Columns, Counts, distinct_patterns, group_rows, summed

@@ -16,7 +16,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from sfumato.audit.kinds import LEFT_OUT, Judging, judge
+from sfumato.audit.guarantee_forms import LEFT_OUT
+from sfumato.audit.kinds import Judging, judge
 from sfumato.audit.levels.persons import PersonValues, larger_of_spellings
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import (

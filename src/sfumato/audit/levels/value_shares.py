@@ -26,7 +26,8 @@ from functools import partial
 
 import numpy as np
 
-from sfumato.audit.kinds import LEFT_OUT, Judging, judge
+from sfumato.audit.guarantee_forms import LEFT_OUT
+from sfumato.audit.kinds import Judging, judge
 from sfumato.audit.levels.persons import PersonValues, larger_of_spellings, largest_is_worst
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import AnyTable, Columns, Joint, group_rows, joint_counts, n_merged_spellings
