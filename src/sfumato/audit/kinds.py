@@ -7,7 +7,7 @@ the promised data only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,12 @@ from sfumato.audit.guarantee_forms import FORMS, GuaranteeForm
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.population_table import GivenPopulation, InPopulation
 from sfumato.audit.reading.columns import AnyTable, Columns
+
+FindDetermining = Callable[[Sequence[str], str], list[str]]
+
+
+class TooManyRowsError(Exception):
+    """There are more distinct rows than can be held; the text says how many are too many."""
 
 
 class UndecidableError(Exception):
@@ -49,6 +55,8 @@ class Evidence:
     has_roles: bool
     """Whether the role of every column of the original was declared."""
     population: GivenPopulation | None = None
+    find_determining: FindDetermining | None = None
+    """Finds the columns among some that determine another one; without it they are looked up in ``original``."""
 
 
 @dataclass(frozen=True)

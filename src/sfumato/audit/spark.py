@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from sfumato.audit.checks import IN_MEMORY, Check, Unchecked
 from sfumato.audit.claims import ClaimedPersons, Claims
+from sfumato.audit.kinds import TooManyRowsError
 from sfumato.audit.levels.breach import FIGURE_NAMES, FIGURES, counts_determine, figures_determine
-from sfumato.audit.not_in_memory import RowReader, TooManyRowsError
+from sfumato.audit.not_in_memory import RowReader
 from sfumato.audit.original.cell_rules import CellRule, FittingRule
 from sfumato.audit.original.matching import ImpossibleError, TooManyLayersError, UnmatchedError, matched_rows
 from sfumato.audit.original.offered_rows import ranks_of_rule
