@@ -6,11 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.audit.checks import Check, Unchecked
@@ -30,7 +28,7 @@ from sfumato.audit.reading.row_order import check_row_order, is_sorted
 from sfumato.audit.reading.spelling import check_spelling
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import Guarantee
-from sfumato.schema import Column, Schema
+from sfumato.schema import Schema
 from sfumato.table.coding import Source
 from sfumato.table.weighted import OpenColumn
 
@@ -72,7 +70,12 @@ class AuditedRows(ABC):
         """The released columns with the roles, kinds and domains of the manifest; a feature needs none."""
         coded = self.released.coded_part
         stated = {c.name: c for c in self.claims.columns}
-        columns = [_redescribed(column, stated) for column in coded.schema]
+        columns = [
+            replace(column, role=claim.role, kind=claim.kind, domain=claim.domain or column.domain)
+            if (claim := stated.get(column.name)) is not None
+            else column
+            for column in coded.schema
+        ]
         table = replace(coded, schema=Schema({c.name: c for c in columns}, coded.schema.missing))
         return self.released.with_coded_part(table)
 
@@ -82,9 +85,9 @@ class AuditedRows(ABC):
         return Columns(self.described)
 
     @property
-    @abstractmethod
     def n_offered(self) -> int | None:
         """Rows of the original that may be released; ``None`` where rows cannot be compared."""
+        return None if self.pair is None else len(self.pair.rows)
 
     @abstractmethod
     def values(self) -> Mapping[str, Iterable[pa.Array]]:
@@ -98,9 +101,9 @@ class AuditedRows(ABC):
     def check_row_order(self) -> Check | Unchecked:
         """Whether released rows are in their canonical order."""
 
-    @abstractmethod
     def check_kinds(self) -> Iterator[Check]:
         """Whether columns hold numbers where they are stated to, so far as their values are not listed."""
+        return iter(())
 
     @abstractmethod
     def level(self, guarantee: Guarantee) -> float:
@@ -153,7 +156,9 @@ class RowsInMemory(AuditedRows):
         self._as_written = Columns(self.released)
         places = publisher.places
         if places is not None:
-            self.released = _put_back(self.released, places)
+            if not np.array_equal(np.sort(places), np.arange(released.n_rows)):
+                raise InvalidParameterError("places", "some rows come twice", allowed="each row of the release once")
+            self.released = self.released.take(places)  # in the original's order
         before = self._with_original(has)
         if before is not None:
             self.pair = ReleaseVsOriginal(
@@ -180,11 +185,6 @@ class RowsInMemory(AuditedRows):
             self.population = GivenPopulation(self.described, has.register, self.claims, original, has.key)
         return self.given if is_comparable and self.claims.input_parties is None else None
 
-    @property
-    def n_offered(self) -> int | None:
-        """How many rows they are."""
-        return None if self.pair is None else len(self.pair.rows)
-
     def values(self) -> dict[str, list[pa.Array]]:
         """Distinct values of the columns."""
         return values_of(Columns(self.released))
@@ -197,10 +197,6 @@ class RowsInMemory(AuditedRows):
     def check_row_order(self) -> Check:
         """Compare each row with the one before."""
         return check_row_order(self._as_written, self.claims)
-
-    def check_kinds(self) -> Iterator[Check]:
-        """All values are listed."""
-        return iter(())
 
     def level(self, guarantee: Guarantee) -> float:
         """Measure it on the rows."""
@@ -244,17 +240,3 @@ def values_of(columns: Columns) -> dict[str, list[pa.Array]]:
 def types_of(columns: Columns) -> dict[str, pa.DataType]:
     """Arrow types of the columns; a feature holds whole numbers."""
     return {name: columns.type_of(name) for name in columns.names}
-
-
-def _put_back(released: AnyTable, places: NDArray[np.intp]) -> AnyTable:
-    """Take the rows of a release in the original's order."""
-    if not np.array_equal(np.sort(places), np.arange(released.n_rows)):
-        raise InvalidParameterError("places", "some rows come twice", allowed="each row of the release once")
-    return released.take(places)
-
-
-def _redescribed(column: Column, stated: Mapping[str, Any]) -> Column:
-    claim = stated.get(column.name)
-    if claim is None:
-        return column
-    return replace(column, role=claim.role, kind=claim.kind, domain=claim.domain or column.domain)

@@ -19,14 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.audit.checks import GIVE_BOTH, GIVE_KEY, AuditReport, Check, Unchecked, agrees, check_risk, listed
-from sfumato.audit.claims import (
-    BUCKETED,
-    ClaimedCommitment,
-    Claims,
-    is_number,
-    is_synthetic,
-    read_claims,
-)
+from sfumato.audit.claims import BUCKETED, ClaimedCommitment, Claims, is_number, is_synthetic, read_claims
 from sfumato.audit.descriptions import described_otherwise
 from sfumato.audit.levels.anonymity import anonymity_level, containment_level, sample_uniques
 from sfumato.audit.levels.buckets import largest_share, smallest_bucket

@@ -22,15 +22,7 @@ from sfumato.audit.checks import (
     agrees_in_three_digits,
     listed,
 )
-from sfumato.audit.claims import (
-    BUCKETED,
-    SYNTHETIC,
-    Claims,
-    Promise,
-    is_number,
-    is_synthetic,
-    read_claims,
-)
+from sfumato.audit.claims import BUCKETED, SYNTHETIC, Claims, Promise, is_number, is_synthetic, read_claims
 from sfumato.audit.descriptions import described_without_original
 from sfumato.audit.evidence import (
     check_commitment,
