@@ -106,7 +106,9 @@ def main() -> None:
     promise = release.manifest.promised()[-1]
 
     def audited(**changes: Any) -> Any:
-        promises = [*manifest["guarantees"][:-1], manifest["guarantees"][-1] | changes]
+        return of_promises([*manifest["guarantees"][:-1], manifest["guarantees"][-1] | changes])
+
+    def of_promises(promises: list[dict[str, Any]]) -> Any:
         changed = manifest | {"guarantees": promises}
         sealed = changed | {"digest": manifest_digest(changed)}
         return audit_release(release.table, sealed, AuditorHas(original=table, roles=True))
@@ -130,6 +132,7 @@ def main() -> None:
         "too little": failed(chance=0.01, statement=less.describe()),
         "other words": failed(statement="no two rows are alike"),
         "other level": failed(audited=0.2),
+        "not promised": [check.name for check in of_promises(manifest["guarantees"][:-1]).checks if not check.passed],
         "title": words["title"],
         "found": words["found"],
         "in report": words["title"] in report_html(summary, release.manifest),

@@ -77,6 +77,7 @@ def test_mechanisms_make_a_guarantee_of_two_files_and_everything_knows_it(packag
     assert found["too little"] == ["match-chance: parameter chance", "match-chance: level"]
     assert found["other words"] == ["match-chance: statement"]
     assert found["other level"] == ["match-chance: audited level"]
+    assert found["not promised"] == ["promises"]
     assert found["title"] == "match chance"
     assert found["found"].startswith("Found: in the worst group the chance is 0.")
     assert found["in report"] is True

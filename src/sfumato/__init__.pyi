@@ -3,6 +3,8 @@ from sfumato.attack.controls import hold_out as hold_out
 from sfumato.attack.linkage import link as link
 from sfumato.attack.risk import risk_of as risk_of
 from sfumato.attack.with_controls import attack_with_controls as attack_with_controls
+from sfumato.audit.auditor import AuditorHas as AuditorHas
+from sfumato.audit.auditor import PublisherKnows as PublisherKnows
 from sfumato.audit.profile import risk_profile as risk_profile
 from sfumato.audit.verify import AuditReport as AuditReport
 from sfumato.audit.verify import audit_release as audit_release

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from matching_buckets import sliced_diversity_level
 from sfumato.audit.claims import read_claims
-from sfumato.audit.levels.buckets import check_bucket_numbers, check_buckets, measure_diversity, measure_size
+from sfumato.audit.levels.buckets import check_bucket_numbers, measure_diversity, measure_size
+from sfumato.audit.original.buckets import check_buckets
 from sfumato.audit.reading.columns import Columns
 from sfumato.guarantees.buckets import BucketDiversity, BucketSize
 from sfumato.mechanisms.buckets.anatomy import Anatomy, anatomize, two_tables

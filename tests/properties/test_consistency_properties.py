@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.audit.levels import consistency as components
-from sfumato.audit.levels import consistency as module
-from sfumato.audit.levels.consistency import consistency
+from sfumato.audit.original import consistency as components
+from sfumato.audit.original import consistency as module
+from sfumato.audit.original.consistency import consistency
 from sfumato.audit.reading import cells as bit_rows
 from sfumato.audit.reading.columns import Columns
 from sfumato.schema import Column, Kind, Schema

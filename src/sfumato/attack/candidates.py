@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.levels.consistency import Consistency
+from sfumato.audit.original.consistency import Consistency
 from sfumato.audit.reading.cells import ColumnBits, Containing, a_row_of_each, ones, packed
 from sfumato.audit.reading.columns import Classes, Refinement
 from sfumato.errors import SchemaError

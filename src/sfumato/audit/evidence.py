@@ -10,7 +10,6 @@ import hashlib
 import hmac
 import json
 import re
-import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -19,23 +18,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.audit.checks import GIVE_BOTH, GIVE_KEY, AuditReport, Check, Unchecked, agrees_in_three_digits, listed
-from sfumato.audit.claims import (
-    BUCKETED,
-    ClaimedCommitment,
-    Claims,
-    is_number,
-    is_synthetic,
-    read_claims,
-)
+from sfumato.audit.checks import GIVE_BOTH, GIVE_KEY, AuditReport, Check, Unchecked, agrees, check_risk, listed
+from sfumato.audit.claims import BUCKETED, ClaimedCommitment, Claims, is_number, is_synthetic, read_claims
 from sfumato.audit.descriptions import described_otherwise
 from sfumato.audit.levels.anonymity import anonymity_level, containment_level, sample_uniques
 from sfumato.audit.levels.buckets import largest_share, smallest_bucket
 from sfumato.audit.levels.diversity import distinct_level
+from sfumato.audit.original.copies import COPIED_ROWS
+from sfumato.audit.original.preparation import keyed
 from sfumato.audit.reading.columns import AnyTable, Columns, classes_without, group_rows, joint_counts
 from sfumato.audit.reading.values import GENERALIZED, numbers_in
 from sfumato.errors import ManifestError, SchemaError
-from sfumato.guarantees import ROUNDING, BucketDiversity
+from sfumato.guarantees import BucketDiversity
 from sfumato.manifest_schema import KNOWN_MECHANISMS
 from sfumato.schema import WITHHELD, Kind, Role
 from sfumato.table.binary import BinaryTable
@@ -89,7 +83,6 @@ def _bucket(claims: Claims) -> str:
     return claims.perturbation.bucket
 
 
-COPIED_ROWS = "copied_row_fraction"
 UNIQUE_ROWS = "unique_row_fraction"
 """Risk over all released columns, which are more than those that are counted together where rows are not in memory."""
 MEASURED: Mapping[str, Callable[[Columns, Claims], float]] = {
@@ -111,35 +104,21 @@ ALL_ROWS = "of_rows"
 _LARGEST = 10**15  # larger numbers are no level of any table
 
 
-def check_stated_risk(released: AnyTable, claims: Claims) -> Iterator[Check]:
+def check_stated_risk(claims: Claims, measure: Callable[[str], float | Unchecked]) -> Iterator[Check | Unchecked]:
     """Measure the stated risks again over the released quasi-identifiers."""
-    columns = Columns(released)
-    for name, measure in MEASURED.items():
-        if name not in claims.stated_risk or (name == UNIQUE_ROWS and columns.row_counts is not None):
+    for name in MEASURED:
+        if name not in claims.stated_risk:
             continue
         label, value = name.replace("_", " "), claims.stated_risk[name]
         if not is_number(value) or abs(value) > _LARGEST:
             yield Check(f"risk: {label}", False, f"{label}: the manifest gives no number")
             continue
         try:
-            found = measure(columns, claims)
+            found = measure(name)
         except SchemaError as exc:
             yield Check(f"risk: {label}", False, f"{label} cannot be measured: {exc}", value)
             continue
-        yield check_risk(name, value, found)
-
-
-def check_risk(name: str, value: float, found: float) -> Check:
-    """Whether a stated risk is what was found."""
-    label = name.replace("_", " ")
-    said = f"{label}: the manifest gives {value:.6g}, found {found:.6g}"
-    return Check(f"risk: {label}", _agrees(value, found), said, value, found)
-
-
-def _agrees(stated: float, found: float) -> bool:
-    """Whether a figure is what was found; a whole number to the last digit."""
-    is_count = isinstance(found, int) or float(found).is_integer()
-    return abs(stated - found) <= ROUNDING if is_count else agrees_in_three_digits(stated, found)
+        yield found if isinstance(found, Unchecked) else check_risk(name, value, found)
 
 
 def check_counts(released: AnyTable, claims: Claims) -> Iterator[Check]:
@@ -149,7 +128,7 @@ def check_counts(released: AnyTable, claims: Claims) -> Iterator[Check]:
         if name in stated:
             found = count(columns, claims)
             label, passed = name.replace("_", " "), is_number(stated[name]) and found is not None
-            passed = passed and _agrees(stated[name], found or 0)
+            passed = passed and agrees(stated[name], found or 0)
             shown = "nothing" if found is None else f"{found:.6g}"
             said = f"{label}: the manifest gives {stated[name]:.6g}, found {shown}"
             yield Check(f"utility: {label}", passed, said if is_number(stated[name]) else f"{label}: no number")
@@ -354,7 +333,7 @@ def check_suppression(claims: Claims) -> Iterator[Check]:
     found = claims.suppressed_rows / n_rows if n_rows > 0 else 0.0
     if "suppressed_fraction" in claims.stated_utility:
         stated = claims.stated_utility["suppressed_fraction"]
-        passed = is_number(stated) and _agrees(stated, found)
+        passed = is_number(stated) and agrees(stated, found)
         shown = f"{stated:.6g}" if is_number(stated) else "no number"
         message = f"suppressed fraction: the manifest gives {shown}, found {found:.6g}"
         yield Check("utility: suppressed fraction", passed, message, stated if is_number(stated) else None, found)
@@ -496,15 +475,6 @@ def check_commitment(stated: ClaimedCommitment, original: str | None, key: bytes
     passed = hmac.compare_digest(found, stated.value)
     said = "is to the original" if passed else "is not to this original under this key: a file or key is another one"
     return Check(name, passed, f"the commitment in the manifest {said}")
-
-
-def keyed(key: bytes, *texts: str) -> bytes:
-    """HMAC-SHA256 of texts, each after its length in eight bytes."""
-    digest = hmac.new(key, digestmod="sha256")
-    for text in texts:
-        encoded = text.encode()
-        digest.update(struct.pack(">Q", len(encoded)) + encoded)
-    return digest.digest()
 
 
 def check_shape(released: AnyTable, columns: Columns, claims: Claims) -> Iterator[Check]:

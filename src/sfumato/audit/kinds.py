@@ -1,4 +1,4 @@
-"""How the audit judges each kind of guarantee: its entries in a manifest, and how its level is measured.
+"""How the audit judges each kind of guarantee: how its level is measured, and what is compared with it.
 
 A module that measures a guarantee says so itself, by :func:`judge` next to the measuring; ``levels`` loads these
 modules. This is the audit's own account of a guarantee, written apart from the one in ``guarantees``, of which it takes
@@ -7,16 +7,21 @@ the promised data only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from sfumato.audit.checks import Check, Unchecked
-    from sfumato.audit.claims import Claims
-    from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
-    from sfumato.audit.population_table import GivenPopulation, InPopulation
-    from sfumato.audit.reading.columns import AnyTable, Columns
+from sfumato.audit.checks import Check, Unchecked
+from sfumato.audit.claims import Claims
+from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
+from sfumato.audit.population_table import GivenPopulation, InPopulation
+from sfumato.audit.reading.columns import AnyTable, Columns
+
+FindDetermining = Callable[[Sequence[str], str], list[str]]
+
+
+class TooManyRowsError(Exception):
+    """There are more distinct rows than can be held; the text says how many are too many."""
 
 
 class UndecidableError(Exception):
@@ -49,6 +54,8 @@ class Evidence:
     has_roles: bool
     """Whether the role of every column of the original was declared."""
     population: GivenPopulation | None = None
+    find_determining: FindDetermining | None = None
+    """Finds the columns among some that determine another one; without it they are looked up in ``original``."""
 
 
 @dataclass(frozen=True)

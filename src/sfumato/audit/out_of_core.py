@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 from sfumato.audit.checks import IN_MEMORY, Check, Unchecked, listed
 from sfumato.audit.claims import ClaimedPersons, Claims
 from sfumato.audit.levels.breach import determining_columns
-from sfumato.audit.levels.persons_not_in_memory import Counts, GroupKeys
 from sfumato.audit.not_in_memory import RowReader, is_long
 from sfumato.audit.original.bags_on_disk import check_bag_on_disk
 from sfumato.audit.original.cell_rules import CellRule, Codes
 from sfumato.audit.original.fidelity import check_order
 from sfumato.audit.original.offered_rows import ranks_of_rule
 from sfumato.audit.reading.block_counting import (
+    Counts,
+    GroupKeys,
     counted_rows,
     least_different_values,
     n_unique_rows,

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.claims import ClaimedRecoding, Claims
-from sfumato.audit.levels.consistency import Consistency
+from sfumato.audit.original.consistency import Consistency
 from sfumato.audit.reading.cells import ColumnBits, Containing, a_row_of_each, contained, unchanged
 from sfumato.audit.reading.columns import AnyTable, Columns, Refinement
 from sfumato.audit.reading.labels import contained_in_labels

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from sfumato.audit.checks import IN_MEMORY, Check, Unchecked
 from sfumato.audit.claims import ClaimedPersons, Claims
+from sfumato.audit.kinds import TooManyRowsError
 from sfumato.audit.levels.breach import FIGURE_NAMES, FIGURES, counts_determine, figures_determine
-from sfumato.audit.levels.persons_not_in_memory import GroupKeys
-from sfumato.audit.not_in_memory import RowReader, TooManyRowsError
+from sfumato.audit.not_in_memory import RowReader
 from sfumato.audit.original.cell_rules import CellRule, FittingRule
 from sfumato.audit.original.matching import ImpossibleError, TooManyLayersError, UnmatchedError, matched_rows
 from sfumato.audit.original.offered_rows import ranks_of_rule
+from sfumato.audit.reading.block_counting import GroupKeys
 from sfumato.audit.reading.row_order import RowOrder, are_all_numbers, keys_of, said_of
 from sfumato.audit.reading.values import ranks
 from sfumato.errors import InputError

@@ -5,15 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
+from sfumato.audit.audited_rows import AuditedRows, RowsInMemory
 from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.audit.bytes.files import check_file
 from sfumato.audit.checks import (
@@ -26,15 +22,7 @@ from sfumato.audit.checks import (
     agrees_in_three_digits,
     listed,
 )
-from sfumato.audit.claims import (
-    BUCKETED,
-    SYNTHETIC,
-    Claims,
-    Promise,
-    is_number,
-    is_synthetic,
-    read_claims,
-)
+from sfumato.audit.claims import BUCKETED, SYNTHETIC, Claims, Promise, is_number, is_synthetic, read_claims
 from sfumato.audit.descriptions import described_without_original
 from sfumato.audit.evidence import (
     check_commitment,
@@ -50,43 +38,34 @@ from sfumato.audit.evidence import (
     check_texts,
     taken_on_trust,
 )
-from sfumato.audit.kinds import JUDGED, Evidence, UndecidableError
+from sfumato.audit.kinds import JUDGED, Evidence, TooManyRowsError, UndecidableError
 from sfumato.audit.levels.both_roles import check_both_roles, sensitive_and_known
 from sfumato.audit.levels.breach import sample_words
 from sfumato.audit.levels.buckets import check_bucket_numbers
 from sfumato.audit.levels.differential_privacy import NOISE, check_construction, check_exactness, unconfirmed
-from sfumato.audit.levels.persons import check_person_promise, check_person_suppression
+from sfumato.audit.levels.persons import check_person_promise
 from sfumato.audit.levels.registry import (
     is_about_fitting_rows,
     is_measurable,
-    level_of,
     measured_level,
     needs_original,
     needs_population,
 )
-from sfumato.audit.levels.row_promises import check_row_promises
 from sfumato.audit.levels.tree_disclosure import check_disclosure
-from sfumato.audit.original.fidelity import check_description, check_fidelity
 from sfumato.audit.original.labels import check_labels
 from sfumato.audit.original.part_of_union import check_part
-from sfumato.audit.original.preparation import check_prepared, with_original_prepared
-from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
-from sfumato.audit.population_table import GivenPopulation
+from sfumato.audit.original.preparation import check_prepared
 from sfumato.audit.reading.columns import AnyTable, Columns, Declared, n_merged_spellings
-from sfumato.audit.reading.formulas import without_apostrophes
 from sfumato.audit.reading.identifiers import check_identifiers
-from sfumato.audit.reading.row_order import check_row_order, is_sorted, kept_as_read
-from sfumato.audit.reading.spelling import check_spelling
+from sfumato.audit.reading.row_order import is_sorted, kept_as_read
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import ROUNDING, BucketDiversity, Guarantee
+from sfumato.guarantees import GUARANTEES, ROUNDING, BucketDiversity, Guarantee
 from sfumato.manifest_schema import KNOWN_MECHANISMS, PARAMETERS, VERSION
-from sfumato.schema import Column, Role, Schema
-from sfumato.table.weighted import OpenColumn
+from sfumato.schema import Role
 
 __all__ = ["AuditReport", "Check", "audit_release", "is_measurable", "measured_level"]
 
 _MOST_NAMES = 20
-_OPEN = ("original", "roles", "promises", "format", "figures", "persons", "mechanism")
 
 
 def audit_release(
@@ -120,85 +99,64 @@ def audit_release(
     ManifestError
         If the manifest is malformed.
     """
-    has = has or AuditorHas()
-    publisher = publisher or PublisherKnows()
-    places, original = publisher.places, has.original
-    claims = read_claims(manifest)
-    released, unmarked = without_apostrophes(released, claims)
-    columns = Columns(released)
-    in_original_order = places is not None or not is_sorted(claims)
-    found: list[Check | Unchecked] = [check_digest(manifest, claims), *unmarked]
-    is_comparable = True
-    if original is not None:
-        as_read = original.with_coded_part(original.coded_part.as_read)
-        original, claims, done, is_comparable = with_original_prepared(as_read, claims, has.key, has.project_key)
-        found.extend(done)
-    given = Columns(original) if original is not None else None
+    has, publisher = has or AuditorHas(), publisher or PublisherKnows()
+    rows = RowsInMemory(released, read_claims(manifest), has, publisher)
+    return audit(rows, manifest, has, released_sha256, file, levels_are_stated=publisher.levels_are_stated)
+
+
+def audit(
+    rows: AuditedRows,
+    manifest: Mapping[str, Any],
+    has: AuditorHas[Any],
+    released_sha256: str | None,
+    file: str | Path | None,
+    *,
+    levels_are_stated: bool = True,
+) -> AuditReport:
+    """Check a release wherever its rows are: the one sequence of checks."""
+    claims, columns, pair = rows.claims, Columns(rows.released), rows.pair
+    before = None if pair is None else pair.original
     is_union = claims.input_parties is not None
-    before = given if is_comparable and not is_union else None
-    if given is not None and not is_comparable:
-        found.extend(check_description(given, claims, has.roles))
+    found: list[Check | Unchecked] = [check_digest(manifest, claims), *rows.prepared]
     found.extend(_check_hashes(claims, released_sha256, None if is_union else has.original_sha256, has.key))
     if file is not None:
-        types = None if before is None else types_of(before)
         found.extend(check_file(file, claims, released_sha256))
-        found.extend(check_spelling(values_of(columns), claims, types))
-        found.extend([check_row_order(columns, claims)] if is_sorted(claims) else [])
-    if places is not None:
-        released = _put_back(released, places)
-        columns = Columns(released)
-    found.extend(check_identifiers(values_of(columns), claims))
-    found.extend(check_shape(released, columns, claims))
+        found.extend(rows.check_spelling())
+        found.extend([rows.check_row_order()] if is_sorted(claims) else [])
+    found.extend(check_identifiers(rows.values(), claims))
+    found.extend(check_shape(rows.released, columns, claims))
+    found.extend(rows.check_kinds())
     found.extend(_check_bucket_rule(columns, claims))
     found.extend(check_prepared(columns, claims))
     found.append(_check_promises_exist(claims))
-    described = _described(released, claims)
-    pair = None
-    if before is not None:
-        known_rows = None if places is None else publisher.own_rows
-        pair = ReleaseVsOriginal(
-            Columns(described), before, claims, in_original_order=in_original_order, own_rows=known_rows
-        )
     has_roles = has_all_roles(before, has.roles)
-    register = None if has.register is None else GivenPopulation(described, has.register, claims, original, has.key)
-    found.extend(_check_further(Evidence(claims, before, pair, has_roles, register)))
+    found.extend(_check_further(Evidence(claims, before, pair, has_roles, rows.population, rows.find_determining)))
     levels = []
     for promise in claims.promises:
-        own = list(_check_promise(promise, described, claims, manifest, publisher.levels_are_stated, pair, register))
+        own = list(_check_promise(promise, rows, manifest, levels_are_stated))
         found.extend(own)
         of_level = (c.found for c in own if isinstance(c, Check) and c.name == _level_name(promise))
         levels.append(next(of_level, None))
     if pair is not None and any(is_about_fitting_rows(promise.guarantee) for promise in claims.promises):
         found.extend(pair.check_what_holds())
-    found.extend(check_stated_risk(described, claims))
-    found.extend(check_counts(described, claims))
-    found.extend(check_disclosure(Columns(described), claims))
+    found.extend(check_stated_risk(claims, rows.risk))
+    found.extend(check_counts(rows.described, claims))
+    found.extend(check_disclosure(rows.columns, claims))
     found.extend(check_figures(claims, manifest))
     found.extend(check_texts(claims, manifest))
     found.extend(check_samples(claims))
     found.extend(check_suppression(claims))
-    found.extend(check_person_suppression(claims, pair))
-    found.extend(check_row_promises(claims, given, pair))
-    found.extend(check_listed_labels(described, claims))
-    found.extend(pair.check_stated_penalty() if pair is not None else ())
-    if before is not None and pair is not None and original is not None:
-        found.extend(check_labels(original.coded_part.source, claims))
-        found.extend(
-            check_fidelity(
-                columns,
-                before,
-                claims,
-                check_roles=has.roles,
-                generalized=pair.read,
-                offered=pair.offered,
-                in_original_order=in_original_order,
-                own_rows=pair.own_rows,
-            )
-        )
-    if is_union and given is not None:
-        found.extend(check_part(columns, given, claims, has.roles))
-    found.extend(_judge_noise(manifest, claims, columns, original))
-    found.extend(open_questions(claims, given, has.roles))
+    found.extend(rows.check_person_suppression())
+    found.extend(rows.check_row_promises())
+    found.extend(check_listed_labels(rows.described, claims))
+    found.extend(rows.check_penalty())
+    if pair is not None:
+        found.extend(check_labels(rows.source, claims))
+        found.extend(rows.check_fidelity(has.roles))
+    if is_union and rows.given is not None:
+        found.extend(check_part(columns, rows.given, claims, has.roles))
+    found.extend(_judge_noise(manifest, claims, columns, rows.given))
+    found.extend(_open_questions(claims, rows.given, has.roles))
     return AuditReport.of(found, levels)
 
 
@@ -207,13 +165,6 @@ def _check_bucket_rule(released: Columns, claims: Claims) -> Iterator[Check]:
     stated = claims.perturbation
     if stated is not None and stated.kind == BUCKETED:
         yield from check_bucket_numbers(released, stated.bucket or "", stated.slices, claims)
-
-
-def _put_back(released: AnyTable, places: NDArray[np.intp]) -> AnyTable:
-    """Take the rows of a release in the original's order."""
-    if not np.array_equal(np.sort(places), np.arange(released.n_rows)):
-        raise InvalidParameterError("places", "some rows come twice", allowed="each row of the release once")
-    return released.take(places)
 
 
 def with_stated_levels(report: AuditReport, manifest: Mapping[str, Any]) -> AuditReport:
@@ -228,13 +179,7 @@ def has_all_roles(original: Columns | None, check_roles: Declared) -> bool:
     return original is not None and set(original.names) <= original.declared(check_roles)
 
 
-def without_open_questions(report: AuditReport) -> AuditReport:
-    """Take back what only the missing original left open: for audits that are given it after the counts."""
-    kept = tuple(one for one in report.unchecked if one.name not in _OPEN)
-    return replace(report, unchecked=kept)
-
-
-def open_questions(claims: Claims, original: Columns | None, check_roles: Declared) -> Iterator[Unchecked]:
+def _open_questions(claims: Claims, original: Columns | None, check_roles: Declared) -> Iterator[Unchecked]:
     """Name what could not be checked because the audit was not given enough."""
     if not _is_known_version(claims.versions.get("sfumato", "0.0")):
         said = "what a later version of sfumato than this one states"
@@ -290,28 +235,17 @@ def _undeclared(claims: Claims, declared: frozenset[str]) -> Iterator[Unchecked]
 
 
 def _judge_noise(
-    manifest: Mapping[str, Any], claims: Claims, released: Columns, original: AnyTable | None
+    manifest: Mapping[str, Any], claims: Claims, released: Columns, original: Columns | None
 ) -> Iterator[Check | Unchecked]:
     """Say what nobody can decide of rows drawn from noisy counts, and refuse those too exact for their noise."""
     for promise in claims.promises:
         if not is_measurable(promise.guarantee):
             yield unconfirmed(promise)
     if is_synthetic(manifest) and original is not None:
-        yield check_exactness(released, Columns(original), claims)
+        yield check_exactness(released, original, claims)
     elif is_synthetic(manifest):
         said = "whether the released counts are too exact for the stated noise, which needs the original"
         yield Unchecked(NOISE, said, GIVE_ORIGINAL)
-
-
-def values_of(columns: Columns) -> dict[str, list[pa.Array]]:
-    """Distinct values of the columns that list them; a feature has no spelling."""
-    coded = [name for name in columns.names if columns.feature(name) is None]
-    return {name: [columns.coded(name).values] for name in coded if not isinstance(columns.coded(name), OpenColumn)}
-
-
-def types_of(columns: Columns) -> dict[str, pa.DataType]:
-    """Arrow types of the columns; a feature holds whole numbers."""
-    return {name: columns.type_of(name) for name in columns.names}
 
 
 def _check_hashes(
@@ -336,22 +270,6 @@ def _check_further(evidence: Evidence) -> Iterator[Check | Unchecked]:
             yield from judging.further(promise.guarantee, evidence)
 
 
-def _described(released: AnyTable, claims: Claims) -> AnyTable:
-    """Give the released columns the roles, kinds and domains of the manifest; a feature needs none."""
-    coded = released.coded_part
-    stated = {c.name: c for c in claims.columns}
-    columns = [_redescribed(column, stated) for column in coded.schema]
-    table = replace(coded, schema=Schema({c.name: c for c in columns}, coded.schema.missing))
-    return released.with_coded_part(table)
-
-
-def _redescribed(column: Column, stated: Mapping[str, Any]) -> Column:
-    claim = stated.get(column.name)
-    if claim is None:
-        return column
-    return replace(column, role=claim.role, kind=claim.kind, domain=claim.domain or column.domain)
-
-
 def _check_promises_exist(claims: Claims) -> Check:
     n = len(claims.promises)
     said = f"{n} guarantee{'s' if n > 1 else ''}" if n else "nothing"
@@ -367,46 +285,39 @@ def _check_promises_exist(claims: Claims) -> Check:
 
 
 def _check_promise(
-    promise: Promise,
-    released: AnyTable,
-    claims: Claims,
-    manifest: Mapping[str, Any],
-    levels_are_stated: bool,
-    pair: ReleaseVsOriginal | None,
-    population: GivenPopulation | None,
+    promise: Promise, rows: AuditedRows, manifest: Mapping[str, Any], levels_are_stated: bool
 ) -> Iterator[Check | Unchecked]:
-    kind = promise.guarantee.name
+    kind, claims, columns = promise.guarantee.name, rows.claims, rows.columns
     yield _check_coverage(promise, claims)
-    yield from check_both_roles(promise, Columns(released), claims)
+    yield from check_both_roles(promise, columns, claims)
     yield from _check_parameters(promise, claims)
     passed = promise.statement == promise.guarantee.describe()
     said = "says what is promised" if passed else "does not say what is promised"
     yield Check(f"{kind}: statement", passed, f"{kind}: the statement in the manifest {said}")
     if not is_measurable(promise.guarantee):
-        yield from check_construction(promise, Columns(released), claims, manifest)
+        yield from check_construction(promise, columns, claims, manifest)
         return
-    if needs_original(promise.guarantee) and pair is None:
+    if needs_original(promise.guarantee) and rows.pair is None:
         yield Unchecked("promises", f"{kind} was not measured: it needs the original", GIVE_ORIGINAL)
         return
-    if needs_population(promise.guarantee) and population is None:
+    if needs_population(promise.guarantee) and rows.population is None:
         yield Unchecked("promises", f"{kind} was not measured: it needs the population table", GIVE_POPULATION)
         return
     try:
-        found = level_of(promise.guarantee, released, pair, population)
+        found = rows.level(promise.guarantee)
     except UndecidableError as exc:
-        yield from said_of_bound(promise, exc)
+        yield from _said_of_bound(promise, exc)
         return
-    except (SchemaError, InvalidParameterError) as exc:
-        yield not_measured(promise, exc)
+    except (SchemaError, InvalidParameterError, TooManyRowsError) as exc:
+        yield _not_measured(promise, exc)
         return
-    n_rows = None if pair is None else len(pair.rows)
-    yield check_level(promise, found, n_rows, _merged_words(promise, Columns(released)))
+    yield _check_level(promise, found, rows.n_offered, _merged_words(promise, columns))
     if levels_are_stated:
         yield check_audited(promise, found)
 
 
-def check_level(promise: Promise, found: float, n_rows: int | None = None, more: str = "") -> Check:
-    """Whether a level that was found keeps a promise: the one place that says so, wherever the rows are.
+def _check_level(promise: Promise, found: float, n_rows: int | None, more: str) -> Check:
+    """Whether a level that was found keeps a promise.
 
     Parameters
     ----------
@@ -423,13 +334,13 @@ def check_level(promise: Promise, found: float, n_rows: int | None = None, more:
     return Check(_level_name(promise), passed, f"{guarantee.name} {said}{more}", promised, _in_json(found))
 
 
-def not_measured(promise: Promise, problem: Exception) -> Check:
+def _not_measured(promise: Promise, problem: Exception) -> Check:
     """Say that a promise cannot be measured, and therefore not be kept."""
     kind, promised = promise.guarantee.name, getattr(promise.guarantee, promise.guarantee.level.name)
     return Check(_level_name(promise), False, f"{kind} cannot be measured: {problem}", promised)
 
 
-def said_of_bound(promise: Promise, exc: UndecidableError) -> Iterator[Check | Unchecked]:
+def _said_of_bound(promise: Promise, exc: UndecidableError) -> Iterator[Check | Unchecked]:
     """Say that a promise holds whichever way rows belong together, or that this cannot be decided."""
     kind, name, parameter = promise.guarantee.name, _level_name(promise), promise.guarantee.level.name
     if promise.guarantee.is_met_by(exc.at_least):
@@ -501,7 +412,11 @@ def _is_left_out(name: str, claims: Claims) -> bool:
     return has_name and not (is_bucketed and name == "l")
 
 
-_ONLY_FOR_A_PROMISE = ("t", "beta", "delta", "alpha", "epsilon", "k_map", "delta_max", "max_unique_fraction", "l", "c")
+_ONLY_FOR_A_PROMISE = tuple(
+    dict.fromkeys(
+        [*(own.level.name for own in GUARANTEES.values() if own.shorthand), "c", "epsilon", "max_unique_fraction"]
+    )
+)
 """Settings that a mechanism has only where it promises what they are the level of."""
 
 

@@ -14,11 +14,10 @@ from sfumato.audit.kinds import JUDGED
 from sfumato.audit.levels.buckets import (
     check_bucket_numbers,
     check_bucket_promise,
-    check_buckets,
-    check_sorted_buckets,
     measure_diversity,
     measure_size,
 )
+from sfumato.audit.original.buckets import check_buckets, check_sorted_buckets
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.verify import audit_release
 from sfumato.errors import InvalidParameterError

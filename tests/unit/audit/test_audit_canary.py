@@ -85,3 +85,10 @@ def test_no_error_of_a_measure_shows_a_cell_value(guarantee):
 
 def test_no_profile_shows_a_cell_value():
     assert CANARY not in str(risk_profile(RELEASED))
+
+
+def test_what_the_auditor_has_shows_neither_cells_nor_keys():
+    has = AuditorHas(original=ORIGINAL, key=CANARY.encode(), project_key=CANARY.encode(), register=ORIGINAL)
+
+    assert CANARY not in repr(has)
+    assert "roles=False" in repr(has)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.checks import DECLARE, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
-from sfumato.audit.kinds import Evidence, Judging, UndecidableError, judge
+from sfumato.audit.kinds import Evidence, FindDetermining, Judging, UndecidableError, judge
 from sfumato.audit.levels.persons import released_rows
 from sfumato.audit.original.offered_rows import offered_rows
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
@@ -27,9 +27,6 @@ from sfumato.table.coding import CodedColumn
 from sfumato.table.weighted import OutlinedTable
 
 Numbers = NDArray[np.float64]
-FindDetermining = Callable[[Sequence[str], str], list[str]]
-
-
 SAMPLE_ROWS = 200_000
 """Rows on which the audit estimates, in memory and out of core, whatever a manifest says of its own estimates."""
 _SAMPLE_CELLS = 20 * 10**6
@@ -193,13 +190,8 @@ def lower_end(scores: Numbers, baseline: Numbers, confidence: float) -> float:
     return 100 * lowest / float(baseline.mean())
 
 
-def check_breach_promise(
-    guarantee: BreachBound, evidence: Evidence, find_determining: FindDetermining | None = None
-) -> Iterator[Check | Unchecked]:
-    """Whether a bound compares with what it should, and what it protects is not simply released.
-
-    Without ``find_determining`` the columns that determine the protected one are looked up in the rows.
-    """
+def check_breach_promise(guarantee: BreachBound, evidence: Evidence) -> Iterator[Check | Unchecked]:
+    """Whether a bound compares with what it should, and what it protects is not simply released."""
     claims, original, check_roles = evidence.claims, evidence.original, evidence.has_roles
     yield _check_baseline(guarantee, claims, original if check_roles else None)
     yield _check_sensitive(guarantee, claims, original, check_roles)
@@ -209,7 +201,7 @@ def check_breach_promise(
         said = "whether the columns compared with are all quasi-identifiers of the original, with their kinds"
         yield Unchecked("roles", f"{guarantee.name}: {said}", DECLARE)
     if original is not None and guarantee.sensitive in original:
-        yield _check_given_away(guarantee, claims, original, find_determining)
+        yield _check_given_away(guarantee, claims, original, evidence.find_determining)
 
 
 def _check_baseline(guarantee: BreachBound, claims: Claims, original: Columns | None) -> Check:
@@ -361,16 +353,6 @@ SELECT CAST(sum(n) AS BIGINT) AS a, count(*) AS b, (SELECT count(*) FROM wanted)
 FROM by_value
 """
 """SQL that DuckDB and Spark take alike: :data:`FIGURE_NAMES`, from the pairs of values with how often each occurs."""
-
-
-def check_large_breach(
-    claims: Claims, original: OutlinedTable, has_roles: bool, find_determining: FindDetermining
-) -> Iterator[Check | Unchecked]:
-    """Check what a bound compares with and what it protects, in all rows."""
-    evidence = Evidence(claims, Columns(original.outline), None, has_roles)
-    for promise in claims.promises:
-        if isinstance(promise.guarantee, BreachBound):
-            yield from check_breach_promise(promise.guarantee, evidence, find_determining)
 
 
 def measure_large(guarantee: BreachBound, original: OutlinedTable, progress: Progress | None = None) -> float:

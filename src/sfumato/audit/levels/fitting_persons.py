@@ -1,6 +1,6 @@
 r"""(k,k) and global (1,k)-anonymity by persons: whose rows fit, where a person may have several.
 
-An original row and a released row are consistent as in :mod:`sfumato.audit.levels.consistency`. The levels are the
+An original row and a released row are consistent as in :mod:`sfumato.audit.original.consistency`. The levels are the
 least numbers of *different persons*: (k,k) by persons over the released rows that are consistent with an original row
 and over the original rows that are consistent with a released one; global (1,k) by persons over the released rows that
 an original row has in some perfect matching of originals and released rows. A released row is the row of the person
@@ -27,8 +27,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.audit.kinds import Judging, UndecidableError, judge
-from sfumato.audit.levels.consistency import Consistency
 from sfumato.audit.original.assignment import Pairs
+from sfumato.audit.original.consistency import Consistency
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.cells import ColumnBits, ones, packed
 from sfumato.audit.reading.columns import Classes

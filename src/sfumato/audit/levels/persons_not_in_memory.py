@@ -6,7 +6,6 @@ Where the rows are, persons are counted group by group; here is found which comb
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,34 +13,13 @@ from numpy.typing import NDArray
 from sfumato.audit.levels.persons import cell_of_value
 from sfumato.audit.original.cell_rules import CellRule, FittingRule
 from sfumato.audit.original.matching import TooManyLayersError, layers, places_among
+from sfumato.audit.reading.block_counting import GroupKeys
 from sfumato.audit.reading.cells import Containing, unchanged
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import KAnonymity
 from sfumato.table.weighted import CountedTable, OutlinedTable
 
 Counts = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class GroupKeys:
-    """Which rows of an original are in which group of its release.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        Columns of the original.
-    numbers : tuple of int64 arrays
-        For each of them, the number of each of its codes.
-    keys : list of int64 arrays
-        Combinations of these numbers, column by column, each once.
-    groups : int64 array
-        Group of each combination. Rows with another combination are in none.
-    """
-
-    columns: tuple[str, ...]
-    numbers: tuple[Counts, ...]
-    keys: list[Counts]
-    groups: Counts
 
 
 CountPersons = Callable[[GroupKeys], tuple[Counts, Counts, Counts]]

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from sfumato.audit.checks import GIVE_KEY, Check, Unchecked
-from sfumato.audit.evidence import keyed
 from sfumato.audit.kinds import Evidence, Judging, judge
+from sfumato.audit.original.preparation import keyed
 from sfumato.audit.population_table import GivenPopulation, InPopulation, in_population
 from sfumato.audit.reading.columns import AnyTable, Columns
 from sfumato.audit.reading.values import HIERARCHY

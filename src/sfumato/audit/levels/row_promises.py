@@ -20,15 +20,7 @@ from sfumato.audit.levels.persons import released_rows
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import Columns
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import (
-    DifferentialPrivacy,
-    Guarantee,
-    KAnonymity,
-    KMap,
-    LDiversity,
-    PrivacyGain,
-    UniquePatterns,
-)
+from sfumato.guarantees import DifferentialPrivacy, Guarantee, KAnonymity, KMap, LDiversity, PrivacyGain, UniquePatterns
 from sfumato.schema import Role
 
 Level = Callable[[Guarantee], float]

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import maximum_flow
 
-from sfumato.audit.levels.consistency import Consistency
 from sfumato.audit.original.cell_rules import CellRule, Codes, FittingRule
+from sfumato.audit.original.consistency import Consistency
 from sfumato.audit.reading.cells import ColumnBits, Containing, a_row_of_each, ones
 from sfumato.audit.reading.columns import Classes, Refinement
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.checks import Check
+from sfumato.audit.checks import Check, check_risk
 from sfumato.audit.claims import Claims, is_number
-from sfumato.audit.evidence import COPIED_ROWS, check_risk
 from sfumato.audit.reading.columns import Columns, Refinement
 from sfumato.audit.reading.values import matching_ids
 from sfumato.schema import Role
 
+COPIED_ROWS = "copied_row_fraction"
 _LABEL = COPIED_ROWS.replace("_", " ")
 _LIMIT = "limit of copied rows"
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sfumato.audit.checks import Check, Unchecked, listed
 from sfumato.audit.claims import BUCKETED, FLIPPED, SYNTHETIC, ClaimedColumn, ClaimedRecoding, Claims
 from sfumato.audit.descriptions import check_read
-from sfumato.audit.levels.buckets import check_buckets, check_sorted_buckets
 from sfumato.audit.original.assignment import BothBags, TooManyPairsError
+from sfumato.audit.original.buckets import check_buckets, check_sorted_buckets
 from sfumato.audit.original.cell_rules import CellRule, Codes, cell_rules, codes_of
 from sfumato.audit.original.copies import check_copies
 from sfumato.audit.original.offered_rows import OfferedRows, offered_rows

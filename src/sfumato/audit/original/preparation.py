@@ -7,7 +7,9 @@ form. The definitions are those of docs/manifest; nothing is shared with what pr
 
 from __future__ import annotations
 
+import hmac
 import re
+import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import date, timedelta
@@ -21,7 +23,6 @@ import pyarrow.compute as pc
 
 from sfumato.audit.checks import GIVE_KEY, IN_MEMORY, Check, Unchecked, listed
 from sfumato.audit.claims import ClaimedPreparation, Claims
-from sfumato.audit.evidence import keyed
 from sfumato.audit.original.offered_rows import offered_rows
 from sfumato.audit.reading.columns import AnyTable, Columns
 from sfumato.audit.reading.values import is_text, texts_of
@@ -445,3 +446,12 @@ def _is_no_date(value: Any) -> bool:
     except _CannotError:
         return True
     return False
+
+
+def keyed(key: bytes, *texts: str) -> bytes:
+    """HMAC-SHA256 of texts, each after its length in eight bytes."""
+    digest = hmac.new(key, digestmod="sha256")
+    for text in texts:
+        encoded = text.encode()
+        digest.update(struct.pack(">Q", len(encoded)) + encoded)
+    return digest.digest()

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from sfumato.audit.checks import Check
 from sfumato.audit.claims import Claims, is_number
-from sfumato.audit.levels.consistency import Consistency, consistency
 from sfumato.audit.original.assignment import BothBags, Pairs, TooManyPairsError
 from sfumato.audit.original.cell_rules import cell_rules, codes_of
+from sfumato.audit.original.consistency import Consistency, consistency
 from sfumato.audit.original.offered_rows import OfferedRows, offered_rows
 from sfumato.audit.reading.cells import Containing
 from sfumato.audit.reading.columns import Columns

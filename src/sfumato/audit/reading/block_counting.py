@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,9 +22,29 @@ from sfumato.table.weighted import CountedTable
 if TYPE_CHECKING:
     import duckdb
 
-    from sfumato.audit.levels.persons_not_in_memory import GroupKeys
-
 Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupKeys:
+    """Which rows of an original are in which group of its release.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Columns of the original.
+    numbers : tuple of int64 arrays
+        For each of them, the number of each of its codes.
+    keys : list of int64 arrays
+        Combinations of these numbers, column by column, each once.
+    groups : int64 array
+        Group of each combination. Rows with another combination are in none.
+    """
+
+    columns: tuple[str, ...]
+    numbers: tuple[Counts, ...]
+    keys: list[Counts]
+    groups: Counts
 
 
 def counted_rows(

@@ -6,10 +6,10 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from sfumato.audit.levels import consistency as blocks
-from sfumato.audit.levels import consistency as components
-from sfumato.audit.levels import consistency as module
-from sfumato.audit.levels.consistency import consistency
+from sfumato.audit.original import consistency as blocks
+from sfumato.audit.original import consistency as components
+from sfumato.audit.original import consistency as module
+from sfumato.audit.original.consistency import consistency
 from sfumato.audit.reading import cells as bit_rows
 from sfumato.audit.reading.columns import Columns
 from sfumato.errors import ColumnNotFoundError, SchemaError
@@ -229,7 +229,7 @@ def test_edges_beyond_the_limit_lower_the_level_and_never_raise_it(monkeypatch):
 
 
 def test_rows_of_which_no_pair_can_fit_have_level_0(monkeypatch):
-    monkeypatch.setattr("sfumato.audit.levels.consistency._MOST_PAIRS", 4)
+    monkeypatch.setattr("sfumato.audit.original.consistency._MOST_PAIRS", 4)
     values = np.arange(30)
     original = pa.table({"a": values, "b": np.where(values < 15, 0, 1)})
     released = pa.table({"a": values.astype(str), "b": np.full(30, 5)})

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.audit.levels import consistency as blocks
-from sfumato.audit.levels.consistency import blocks_of
+from sfumato.audit.original import consistency as blocks
+from sfumato.audit.original.consistency import blocks_of
 from sfumato.audit.reading.cells import ColumnBits, Containing, packed, weighted_ones, weighted_rows
 
 
