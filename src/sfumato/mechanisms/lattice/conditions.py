@@ -37,7 +37,6 @@ from sfumato.counting.counts import Counts, Levels, Pairs
 from sfumato.counting.same_values import ValueNumbers, value_numbers
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import AboutValues, Guarantee, KAnonymity, LDiversity
-from sfumato.mechanisms.lattice.lattice import ClassTable, Ints, bincount, sums_by_key
 from sfumato.mechanisms.requested import (
     Requested,
     check_needs_no_pairs,
@@ -50,15 +49,6 @@ from sfumato.table.persons import person_codes
 from sfumato.table.weighted import CountedTable
 
 Flags = NDArray[np.bool_]
-
-
-def value_counts(table: ClassTable, values_of_extra: Ints) -> Counts:
-    """Count a sensitive column, given its value in each combination, in the classes of a node."""
-    n_values = int(values_of_extra.max()) + 1
-    key = table.entry_classes * n_values + values_of_extra[table.extra]
-    present, counts = sums_by_key(key, table.n_classes * n_values, table.counts)
-    classes, values = np.divmod(present, n_values)
-    return Counts(classes, values, counts, table.sizes, bincount(values, counts, n_values))
 
 
 @dataclass(frozen=True)

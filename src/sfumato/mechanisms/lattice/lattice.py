@@ -11,16 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError
-
-if TYPE_CHECKING:
-    from sfumato.mechanisms.lattice.conditions import Condition
-
+from sfumato.mechanisms.lattice.conditions import Condition
 
 Codes = NDArray[np.integer]
 Ints = NDArray[np.int64]

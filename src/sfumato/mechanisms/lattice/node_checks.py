@@ -8,8 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.counting.counts import Counts
-from sfumato.mechanisms.lattice.conditions import Condition, Flags, value_counts
-from sfumato.mechanisms.lattice.lattice import ClassTable, Combinations, Ints, LatticeProblem, Levels, RollUp
+from sfumato.mechanisms.lattice.conditions import Condition, Flags
+from sfumato.mechanisms.lattice.lattice import (
+    ClassTable,
+    Combinations,
+    Ints,
+    LatticeProblem,
+    Levels,
+    RollUp,
+    bincount,
+    sums_by_key,
+)
 from sfumato.mechanisms.lattice.losses import TARGET_LOSSES, loss_of
 from sfumato.mechanisms.time_limit import TimeLimit
 
@@ -20,6 +29,15 @@ SLACK = 1e-12
 """By how much rounding may lift the bound of a node above its loss."""
 
 Rank = tuple[float, int, Levels]
+
+
+def value_counts(table: ClassTable, values_of_extra: Ints) -> Counts:
+    """Count a sensitive column, given its value in each combination, in the classes of a node."""
+    n_values = int(values_of_extra.max()) + 1
+    key = table.entry_classes * n_values + values_of_extra[table.extra]
+    present, counts = sums_by_key(key, table.n_classes * n_values, table.counts)
+    classes, values = np.divmod(present, n_values)
+    return Counts(classes, values, counts, table.sizes, bincount(values, counts, n_values))
 
 
 @dataclass(frozen=True, eq=False)
