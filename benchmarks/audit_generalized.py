@@ -27,7 +27,7 @@ def load_released(load: Any, k: int, step: int, folder: Path) -> Any:
 
 def measure_levels(loaded: Any) -> Any:
     """Read the cells and count with sfumato's audit."""
-    from sfumato.audit.levels.consistency import consistency
+    from sfumato.audit.original.consistency import consistency
     from sfumato.audit.reading.columns import Columns
     from sfumato.schema import Role
 

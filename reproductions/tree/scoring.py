@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from reproductions.public_data import load_adult, load_cmc
-from sfumato.audit.levels.consistency import consistency
+from sfumato.audit.original.consistency import consistency
 from sfumato.audit.reading.columns import Columns
 from sfumato.evaluation.encoding import GeneralizedEncoder
 from sfumato.evaluation.utility import CrossValidatedUtility, cross_validated_utility
