@@ -22,7 +22,9 @@ from sfumato.guarantees import DifferentialPrivacy as DifferentialPrivacy
 from sfumato.guarantees import GlobalAnonymity as GlobalAnonymity
 from sfumato.guarantees import KAnonymity as KAnonymity
 from sfumato.guarantees import KKAnonymity as KKAnonymity
+from sfumato.guarantees import KMap as KMap
 from sfumato.guarantees import LDiversity as LDiversity
+from sfumato.guarantees import Presence as Presence
 from sfumato.guarantees import PrivacyGain as PrivacyGain
 from sfumato.guarantees import TCloseness as TCloseness
 from sfumato.learning.c45.estimators import C45Classifier as C45Classifier

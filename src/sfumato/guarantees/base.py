@@ -377,6 +377,12 @@ class CrowdGuarantee(Guarantee):
         check_whole("k", self.k, LEAST_CROWD)
 
 
+def _shown(self: Guarantee) -> str:
+    """Show what differs from the defaults: ``Mondrian(privacy=[LDiversity(l=2)])``."""
+    own = [(one.name, getattr(self, one.name)) for one in fields(self) if getattr(self, one.name) != one.default]
+    return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in own)})"
+
+
 def _asked_by(guarantee: type[Guarantee]) -> tuple[Parameter, ...]:
     """Complete what a kind declares as its shorthand; its level is ``None`` where nobody asks for it."""
     hints, defaults = get_type_hints(guarantee), {one.name: one.default for one in fields(guarantee)}
@@ -415,6 +421,7 @@ def declared(guarantee: _Declared) -> _Declared:
         if is_there:
             raise TypeError(f"guarantee '{kind}' ({guarantee.__name__}): {problem}")
     guarantee.asked_by = _asked_by(guarantee)
+    guarantee.__repr__ = _shown  # type: ignore[assignment]  # in place of the one that a dataclass gets
     GUARANTEES[kind] = guarantee
     return guarantee
 
@@ -425,7 +432,7 @@ def guarantee_from_dict(data: dict[str, Any]) -> Guarantee:
     Examples
     --------
     >>> guarantee_from_dict({"kind": "containment", "k": 5, "columns": ["a"]})
-    Containment(unit='row', k=5, columns=('a',), reveals=())
+    Containment(k=5, columns=('a',))
     """
     own: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k != "kind"}
     try:
