@@ -36,7 +36,7 @@ QUASI_IDENTIFIERS = {
     "many": "born,sex,postcode,education,marital,country",
 }
 OTHER_ROLES = ("--sensitive=illness", "--other=dose", "--target=readmitted")
-COMMAND = (sys.executable, "-c", "from sfumato.cli.main import main; main()")
+COMMAND = (sys.executable, "-c", "from sfumato.__main__ import main; main()")
 ROWS_SQL = """
 SELECT {patient} AS patient,
     {age},

@@ -23,7 +23,7 @@ UPLOAD = "people.csv"
 UPLOAD_BYTES = 118_000_000
 LOADS = 50
 BOUNDARY = "sfumato-benchmark"
-START = "import sys; from sfumato.cli.main import main; main(sys.argv[1:])"
+START = "import sys; from sfumato.__main__ import main; main(sys.argv[1:])"
 PACKAGES = ("sfumato", "starlette", "uvicorn", "jinja2")
 
 

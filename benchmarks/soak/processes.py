@@ -28,7 +28,7 @@ def environment(**more: str) -> dict[str, str]:
 
 def sfumato_command(*arguments: object) -> list[str]:
     """Command line of sfumato, by this interpreter."""
-    start = "from sfumato.cli.main import main; main()"
+    start = "from sfumato.__main__ import main; main()"
     return [sys.executable, "-c", start, *map(str, arguments)]
 
 

@@ -23,7 +23,7 @@ from playwright.sync_api import Page, sync_playwright
 
 IMAGES = Path(__file__).parent / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-START = "import sys; from sfumato.cli.main import main; main(sys.argv[1:])"
+START = "import sys; from sfumato.__main__ import main; main(sys.argv[1:])"
 HEIGHTS = {"open": 700, "columns": 900, "goal": 1000, "run": 620, "explore": 1050, "utility": 1240, "risk": 900}
 HEIGHTS |= {"release": 1000, "collaborate": 1000, "column": 760}
 BELOW = {"release": ".card:has(#files)", "collaborate": "#session", "column": "#reading"}

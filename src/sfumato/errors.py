@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import ClassVar
 
 BUG = 1  # exit code of what sfumato does not raise on purpose
+INTERRUPTED = 130  # exit code of a command that Ctrl-C ended, as shells have it
 CONFIRMED_EXCEPT = 8  # exit code of an audit that confirms a release except for what it could not check
 
 

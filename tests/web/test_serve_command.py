@@ -28,7 +28,7 @@ from sfumato.web.settings import PageSettings
 from waiting import until
 
 TOKEN = "a-secret-of-many-characters"
-COMMAND = [sys.executable, "-c", "from sfumato.cli.main import main; main()", "serve"]
+COMMAND = [sys.executable, "-c", "from sfumato.__main__ import main; main()", "serve"]
 DEAD = 2**22 + 1  # above the largest process id that Linux gives
 
 

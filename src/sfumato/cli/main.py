@@ -1,4 +1,4 @@
-"""Finds the command, and turns every error into one line and an exit code; :mod:`sfumato.cli.start` starts it."""
+"""Finds the command, and turns every error into one line and an exit code; :mod:`sfumato.__main__` starts it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import traceback
 
 import click
 
-from sfumato.cli.start import INTERRUPTED, main
-from sfumato.errors import BUG, InvalidParameterError, SfumatoError, words_and_exit_code
+from sfumato.errors import BUG, INTERRUPTED, InvalidParameterError, SfumatoError, words_and_exit_code
 
 # How the command line says an error: the options by which what the hint speaks of is given.
 
@@ -228,4 +227,4 @@ def _say(message: str, code: int) -> int:
     return code
 
 
-__all__ = ["COMMANDS", "main", "run", "sfumato"]
+__all__ = ["COMMANDS", "run", "sfumato"]

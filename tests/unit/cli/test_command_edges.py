@@ -149,7 +149,7 @@ def test_demo_spares_files_that_are_not_its_own(folder, capsys):
 
 @pytest.mark.slow
 def test_trouble_with_standard_output_is_not_called_a_bug(folder):
-    code = "import sys; from sfumato.cli.main import main; main(sys.argv[1:])"
+    code = "import sys; from sfumato.__main__ import main; main(sys.argv[1:])"
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [sys.executable, "-c", code, *RELEASE, "-o", "out.csv", "--json"],

@@ -13,7 +13,7 @@ from sfumato.datasets.admissions import admissions
 from sfumato.errors import SfumatoError
 from sfumato.table.io.write import write_table
 
-START = "from sfumato.cli.start import main; main()"
+START = "from sfumato.__main__ import main; main()"
 SAID = "sfumato: interrupted"
 # Runs the command, and comes to rest where a function is called for the n-th time, until it is interrupted. It hears
 # Ctrl-C also where whoever started it ignores that, as in the background.

@@ -16,7 +16,7 @@ from web.browser.watching import Served, Watch
 
 pytest.register_assert_rewrite("web.browser.walking")
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-START = "import sys; from sfumato.cli.main import main; main(sys.argv[1:])"
+START = "import sys; from sfumato.__main__ import main; main(sys.argv[1:])"
 PATIENCE = 300_000  # milliseconds; bounds a hang, on a machine however busy
 
 

@@ -200,7 +200,7 @@ def wait_until(condition, seconds):
 NEEDS_PROC = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="looks for processes where Linux lists them"
 )
-COMMAND = [sys.executable, "-c", "from sfumato.cli.main import main; main()"]
+COMMAND = [sys.executable, "-c", "from sfumato.__main__ import main; main()"]
 
 
 @pytest.mark.slow

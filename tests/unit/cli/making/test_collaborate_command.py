@@ -572,7 +572,7 @@ class TestParty:
     @pytest.mark.slow
     def test_one_who_is_interrupted_while_waiting_has_a_transcript(self, tmp_path, hears_ctrl_c):
         group = Group(tmp_path)
-        command = [sys.executable, "-c", "from sfumato.cli.main import main; main()", *group.command("ann")]
+        command = [sys.executable, "-c", "from sfumato.__main__ import main; main()", *group.command("ann")]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         while "waiting for" not in process.stderr.readline():
             pass

@@ -177,7 +177,7 @@ def test_infeasible_and_slow_points_are_marked_rows(folder, capsys):
 def test_a_killed_run_goes_on_where_it_was(folder):
     many = PROJECT.replace("k = [3, 6]", "k = [3, 4, 5, 6, 7, 8]")
     (folder / "sfumato.toml").write_text(many)
-    entry = "from sfumato.cli.main import main; main()"
+    entry = "from sfumato.__main__ import main; main()"
     command = [sys.executable, "-c", entry, "compare", "--folds", "2", "--workers", "1"]
     first = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -205,7 +205,7 @@ def test_an_order_to_end_shows_and_writes_what_is_finished(folder):
     """As a scheduler or the command ``timeout`` ends a run."""
     many = PROJECT.replace("k = [3, 6]", "k = [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]")
     (folder / "sfumato.toml").write_text(many)
-    entry = "from sfumato.cli.main import main; main()"
+    entry = "from sfumato.__main__ import main; main()"
     command = [sys.executable, "-c", entry, "compare", "--folds", "2", "--workers", "1", "-o", "c.csv"]
     started = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:

@@ -13,7 +13,7 @@ from sfumato.cli.main import run
 from sfumato.project.file import load_project
 
 CANARY = "CANARY7f3a"
-COMMAND = [sys.executable, "-c", "from sfumato.cli.main import main; main()"]
+COMMAND = [sys.executable, "-c", "from sfumato.__main__ import main; main()"]
 MESSY = [
     "name;born;paid;share;weight;visit;amount;result;class",
     *(

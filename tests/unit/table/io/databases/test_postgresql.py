@@ -341,7 +341,7 @@ def test_a_limit_that_is_no_number_is_refused(base: Server, monkeypatch: pytest.
 def test_ctrl_c_cancels_the_query(base: Server, tmp_path: Path, hears_ctrl_c: None, memory: tuple[str, ...]) -> None:
     asks = "select i as a, pg_sleep(0.01)::text as b from generate_series(1, 1000000) as i"
     named = ["-m", "global-recoding", "-o", "out.csv", *memory]
-    command = [sys.executable, "-c", "from sfumato.cli.start import main; main()", "release", base.address]
+    command = [sys.executable, "-c", "from sfumato.__main__ import main; main()", "release", base.address]
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     environment = {**os.environ, "PGAPPNAME": f"ctrl-c {tmp_path.name}", "TMPDIR": str(temporary)}

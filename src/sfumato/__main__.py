@@ -1,4 +1,4 @@
-"""Start of the command: Ctrl-C is one line and exit code 130.
+"""Start of the command, and of ``python -m sfumato``: Ctrl-C is one line and exit code 130.
 
 Nothing but what Python itself has loaded is imported at the top, for an interruption before :func:`main` runs is
 Python's own and shows a traceback.
@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-
-INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -29,7 +27,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:  # while modules were imported; run takes every later one
         os.write(2, b"sfumato: interrupted\n")
-        code = INTERRUPTED
+        code = 130  # INTERRUPTED, of a module that may not be loaded yet
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not keep private files from being removed
     _tidy_up()
     os._exit(code)
@@ -44,3 +42,7 @@ def _tidy_up() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
+
+
+if __name__ == "__main__":
+    main()
