@@ -52,3 +52,10 @@ def test_subpackages_are_found_without_an_import_of_their_own():
     for name in ("nothing", "_nothing"):
         with pytest.raises(AttributeError, match="no attribute"):
             getattr(sfumato, name)
+
+
+@pytest.mark.slow
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "sfumato", "--version"], capture_output=True, text=True, check=True)
+
+    assert done.stdout.startswith("sfumato, version ")
