@@ -1,7 +1,4 @@
-"""How the entries of a manifest look as JSON Schema, and how the form of a guarantee follows from its fields' types.
-
-The audit has an account of its own, beside what it measures; a test compares the two.
-"""
+"""How the entries of a manifest look as JSON Schema, and how the form of a guarantee follows from its fields' types."""
 
 from __future__ import annotations
 
