@@ -207,8 +207,8 @@ def recoder_of(job: Job) -> Any:
     if job.method not in OVER_HIERARCHIES:
         return None
     known = adult_hierarchies()
-    diversity = {} if job.case == ARX else {"l": L}
-    return OVER_HIERARCHIES[job.method](k=K, hierarchies={n: known[n] for n in COLUMNS[job.case]}, **diversity)
+    privacy = [] if job.case == ARX else [LDiversity(L)]
+    return OVER_HIERARCHIES[job.method](k=K, hierarchies={n: known[n] for n in COLUMNS[job.case]}, privacy=privacy)
 
 
 def jobs() -> list[Job]:

@@ -141,8 +141,10 @@ def test_the_release_is_the_one_made_out_of_core(spark, tmp_path, monkeypatch, o
     table = described(open_cluster(spark, source, memory=LITTLE if order == "sliced" else MEMORY.n_bytes))
     assert table.is_open("dose") == (order == "sliced")
 
-    expected = publish_large(propose(large, build(**parameters), MEMORY), tmp_path / "expected.parquet", MEMORY)
-    proposal = propose(table, build(**parameters), MEMORY)
+    expected = publish_large(
+        propose(large, build_mechanism(build.mechanism_name, parameters), MEMORY), tmp_path / "expected.parquet", MEMORY
+    )
+    proposal = propose(table, build_mechanism(build.mechanism_name, parameters), MEMORY)
     found = publish_large(proposal, tmp_path / "found.parquet", MEMORY)
 
     assert without_output(found.manifest_path) == without_output(expected.manifest_path)

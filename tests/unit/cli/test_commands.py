@@ -60,7 +60,7 @@ def test_what_is_no_exception_cannot_be_accepted(folder, capsys, names):
     assert run(["audit", "release.csv", "--manifest", "release.csv.manifest.json", "--accept", names]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert "--accept must be some of original, roles, promises, format, " in said.err
+    assert "--accept must be some of original, roles, promises, breach, format, " in said.err
 
 
 @pytest.mark.parametrize("version", [1, 2, 4])

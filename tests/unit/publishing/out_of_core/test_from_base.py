@@ -21,6 +21,7 @@ from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
 from sfumato.mechanisms.lattice.gain import GainRecoder
 from sfumato.mechanisms.lattice.local import LocalRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.out_of_core.proposal import with_measured_levels
 from sfumato.publishing.out_of_core.release import audit_large_file, propose
 from sfumato.publishing.publish import publish
@@ -96,18 +97,24 @@ def test_the_release_is_that_of_memory_from_the_same_levels_on(n_rows, seed, ord
         source = folder / source_name
         write_file(random_cells(n_rows, seed), source)
         try:
-            step = first_fitting_step(source, kind(**parameters), most)
+            step = first_fitting_step(source, build_mechanism(kind.mechanism_name, parameters), most)
         except SchemaError as error:  # as where no column has a low gain: refused either way
             with pytest.raises(SchemaError, match=re.escape(str(error))):
-                made_out_of_core(source, kind(**parameters), folder / "out.csv")
+                made_out_of_core(source, build_mechanism(kind.mechanism_name, parameters), folder / "out.csv")
             return
         if step is None:
             with pytest.raises(InputError, match="must be counted value by value"):
-                made_out_of_core(source, kind(**parameters), folder / "out.csv")
+                made_out_of_core(source, build_mechanism(kind.mechanism_name, parameters), folder / "out.csv")
             return
         (folder / "memory").mkdir()
-        expected = outcome(made_in_memory, source, kind(**parameters), folder / "memory" / "out.csv", step)
-        found = outcome(made_out_of_core, source, kind(**parameters), folder / "out.csv")
+        expected = outcome(
+            made_in_memory,
+            source,
+            build_mechanism(kind.mechanism_name, parameters),
+            folder / "memory" / "out.csv",
+            step,
+        )
+        found = outcome(made_out_of_core, source, build_mechanism(kind.mechanism_name, parameters), folder / "out.csv")
         if isinstance(expected, str):
             assert found == expected
             return

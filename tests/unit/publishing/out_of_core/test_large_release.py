@@ -109,8 +109,18 @@ def test_the_same_bytes_and_the_same_manifest_as_in_memory(n_rows, seed, order, 
         write_file(random_cells(n_rows, seed), folder / source_name)
         (folder / "memory").mkdir()
         (folder / "large").mkdir()
-        expected = outcome(made_in_memory, folder / source_name, kind(**parameters), folder / "memory" / output_name)
-        found = outcome(made_out_of_core, folder / source_name, kind(**parameters), folder / "large" / output_name)
+        expected = outcome(
+            made_in_memory,
+            folder / source_name,
+            build_mechanism(kind.mechanism_name, parameters),
+            folder / "memory" / output_name,
+        )
+        found = outcome(
+            made_out_of_core,
+            folder / source_name,
+            build_mechanism(kind.mechanism_name, parameters),
+            folder / "large" / output_name,
+        )
 
         if isinstance(expected, str):
             assert found == expected
