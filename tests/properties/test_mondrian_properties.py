@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.counting.counts import Counts
+from sfumato.counting.counts import Counts, DenseCounts
 from sfumato.guarantees import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, LDiversity, TCloseness
 from sfumato.learning.c45.criteria import Entropy, Variance
 from sfumato.learning.c45.tree import LEAF
@@ -385,7 +385,9 @@ def test_distances_of_closeness_are_those_of_the_measure(counts):
     """Values that do not occur have no place in the order."""
     of_parts = np.array(counts)
     for distance in ("equal", "ordered"):
-        levels = Promised(TCloseness(0.2, "s", ("c",), distance), of_parts.sum(axis=0)).levels(of_parts)
+        levels = Promised(TCloseness(0.2, "s", ("c",), distance), of_parts.sum(axis=0)).levels(
+            DenseCounts.alone(of_parts)
+        )
 
         assert levels == pytest.approx(distances(Counts.from_contingency(of_parts.T), distance), abs=1e-12)
 
@@ -412,12 +414,12 @@ def test_each_of_several_sensitive_columns_has_its_own_constraint(table, rule):
 )
 def test_levels_of_constraints_are_those_of_the_measures(counts, c):
     """Part by part, and so also for a table of parts."""
-    of_parts = np.array(counts)
+    of_parts = DenseCounts.alone(np.array(counts))
     for guarantee in [*CONSTRAINTS[:2], LDiversity(2, "s", ("c",), "recursive", c)]:
         levels = Promised(guarantee).levels(of_parts)
 
         assert levels == pytest.approx([measured_level(guarantee, part) for part in counts], abs=1e-12)
-        assert Promised(guarantee)(of_parts).tolist() == (levels >= guarantee.l - 1e-9).tolist()
+        assert Promised(guarantee).are_kept_by(of_parts).tolist() == (levels >= guarantee.l - 1e-9).tolist()
 
 
 def variance(rows):
