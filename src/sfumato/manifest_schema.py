@@ -598,7 +598,7 @@ def check_form(data: Any, path: str | None = None) -> None:
         problem = f"is no sfumato manifest of version {MANIFEST_VERSION}, the only version that this program reads"
         raise ManifestError(problem, path=path)
     for problem in problems_in(data):
-        said = problem if problem.startswith("the manifest ") else f"the manifest's {problem}"
+        said = problem if path or problem.startswith("the manifest ") else f"the manifest's {problem}"
         raise ManifestRefusedError(said, path=path, hint=f"see docs/manifest/{MANIFEST_VERSION}.schema.json")
 
 
