@@ -628,7 +628,7 @@ def test_an_emptied_l_is_not_promised_and_the_page_says_so(site, project):
     assert site.post("/goal/release", filled(site, **{"promise-l-diversity": ""})).status == 303
     assert written(project)["release"]["parameters"] == {"k": 5, "l": 1}
     made = build_mechanism("auto", written(project)["release"]["parameters"])
-    assert made.for_table(load_project(project).read()).l is None
+    assert made.for_table(load_project(project).read()).privacy == ()
 
     end(site.page.job("release"))
     fields = filled(site, **{"promise-l-diversity": "1"})

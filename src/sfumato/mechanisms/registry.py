@@ -189,6 +189,23 @@ def build_mechanism(name: str, parameters: Mapping[str, Any]) -> Mechanism:
     return info.build(**converted)
 
 
+def check_value(info: MechanismInfo, parameter: Parameter, value: Any) -> Any:
+    """Refuse a value that a parameter of a mechanism cannot have, whatever the others are; gives it as it is taken.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is of another type, or out of range.
+    """
+    if parameter.name in {one.name for one in info.asked_parameters}:
+        taken = _convert(parameter, value)
+        parameter.check(taken)
+        return taken
+    mechanism = build_mechanism(info.name, {parameter.name: value})
+    mechanism.check_parameters(parameter.name)
+    return getattr(mechanism, parameter.name)
+
+
 def foreign_parameters(name: str, other: str, parameters: Mapping[str, Any]) -> list[str]:
     """Names among some parameters that were meant for another mechanism: it takes the value and this one does not.
 

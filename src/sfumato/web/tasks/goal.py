@@ -15,7 +15,7 @@ from sfumato.evaluation.promises import kind_meaning, kind_title, other_kinds
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.base import Cells, Mechanism, MechanismInfo
-from sfumato.mechanisms.registry import build_mechanism, find_mechanism, registered_mechanisms
+from sfumato.mechanisms.registry import build_mechanism, check_value, find_mechanism, registered_mechanisms
 from sfumato.parameters import Parameter
 from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
@@ -195,7 +195,11 @@ def check(
     if not target and info.needs_target_for(settings):
         problems["target"] = f"{mechanism} keeps a target predictable with these settings. Choose one."
     merged = settings | found
-    problems |= {} if problems else _file_problems(described, build_mechanism(info.name, merged), cells, escaped)
+    if not problems:
+        try:
+            problems = _file_problems(described, build_mechanism(info.name, merged), cells, escaped)
+        except InvalidParameterError as exc:  # of settings that do not go together
+            problems = {exc.name: str(exc)}
     return {
         "parameters": {one.name: merged[one.name] for one in info.parameters if one.name in merged},
         "asked": [],
@@ -241,7 +245,7 @@ def _checked_settings(info: MechanismInfo, typed: Mapping[str, str]) -> tuple[di
     for parameter in (one for one in info.parameters if one.name in typed and one.name not in elsewhere):
         value = _typed(parameter, typed[parameter.name])
         try:
-            build_mechanism(info.name, {parameter.name: value}).check_parameters(parameter.name)
+            check_value(info, parameter, value)
         except InvalidParameterError as exc:
             problems[parameter.name] = str(exc)
             continue

@@ -11,7 +11,7 @@ from sfumato.evaluation.promises import kind_of_guarantee
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.guarantees import GUARANTEES
 from sfumato.mechanisms.base import MechanismInfo
-from sfumato.mechanisms.registry import build_mechanism
+from sfumato.mechanisms.registry import check_value
 from sfumato.parameters import Parameter
 from sfumato.web.goal_guarantees import goal_guarantees
 
@@ -111,9 +111,7 @@ def checked_levels(
 
 def _checked(info: MechanismInfo, parameter: Parameter, kind: str, text: str) -> Any:
     value = number_or_text(text)
-    mechanism = build_mechanism(info.name, {parameter.name: value})
-    mechanism.check_parameters(parameter.name)
-    taken, level = getattr(mechanism, parameter.name), GUARANTEES[kind].level
+    taken, level = check_value(info, parameter, value), GUARANTEES[kind].level
     if taken != _not_asked_for(parameter, kind) and not level.makes_sense(float(taken)):
         raise InvalidParameterError(parameter.name, f"got {taken:g}", allowed=level.allowed)
     return taken if isinstance(taken, int) else value
