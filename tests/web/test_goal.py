@@ -255,6 +255,22 @@ def test_a_shown_default_is_accepted_and_not_written(project, mechanism, paramet
         assert parameter.name not in found["parameters"]
 
 
+@pytest.mark.parametrize(
+    ("given", "field", "said"),
+    [
+        ({"variant": "entropy"}, "variant", "'distinct' where l is not given"),
+        ({"l": "2", "variant": "recursive"}, "c", "given for recursive l-diversity"),
+        ({"likeness": "enhanced"}, "likeness", "'basic' where beta is not given"),
+    ],
+)
+def test_settings_that_do_not_go_together_are_said_at_their_field(project, given, field, said):
+    """Each is right by itself."""
+    problems = check(project, "mondrian", k="5", **given)["problems"]
+
+    assert set(problems) == {field}
+    assert said in problems[field]
+
+
 @given(k=st.integers(2, 50), fraction=st.floats(0, 1), is_strict=st.booleans())
 def test_typed_values_become_the_numbers_they_stand_for(tmp_path_factory, k, fraction, is_strict):
     path = small_project(tmp_path_factory.mktemp("w"))
