@@ -209,7 +209,7 @@ def _set_limits(frontier: FrontierDisplay, ax: Axes) -> bool:
     if highest <= WIDE_RANGE * lowest:
         ax.set_xlim(-0.04 * highest, 1.1 * highest)
         return False
-    if len(above_0) == len(frontier.risk):
+    if min(frontier.risk, default=1.0) >= lowest:
         ax.set_xscale("log")
         ax.set_xlim(lowest / 1.6, highest * 1.6)
         return True
