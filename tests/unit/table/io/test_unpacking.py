@@ -154,7 +154,7 @@ def unpacked_of_workbook(monkeypatch):
         take(self, chunk)
 
     monkeypatch.setattr(spreadsheet._Unpacked, "take", counting)
-    monkeypatch.setattr(spreadsheet, "_rows", lambda *_: pytest.fail("the parser was started"))
+    monkeypatch.setattr(spreadsheet, "rows_of_sheet", lambda *_: pytest.fail("the parser was started"))
     return counted
 
 
