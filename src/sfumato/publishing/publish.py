@@ -75,18 +75,10 @@ def make_release(
     """
     proposed = propose_release(table, mechanism, key=key, progress=progress)
     entries = proposed.manifest.to_dict()
-    beside = _original_for_audit(proposed, table)
     report = audit_release(
         proposed.table,
         entries,
-        AuditorHas(
-            original=beside,
-            original_sha256=_sha256_of(table),
-            key=_audit_key(proposed),
-            project_key=_project_key(proposed),
-            register=_population_of(proposed),
-            roles=True,
-        ),
+        _known_to_publisher(proposed, table),
         publisher=PublisherKnows(
             levels_are_stated=False, places=np.arange(proposed.table.n_rows), own_rows=proposed.kept_rows
         ),
@@ -278,18 +270,10 @@ def staged(
 
     def audit(written: Path, manifest: Manifest, digest: str) -> AuditReport:
         reread = read_as_written(written, manifest)
-        beside = _original_for_audit(release, original)
         return audit_release(
             reread,
             manifest.to_dict(),
-            AuditorHas(
-                original=beside,
-                original_sha256=_sha256_of(original),
-                key=_audit_key(release),
-                project_key=_project_key(release),
-                register=_population_of(release),
-                roles=True,
-            ),
+            _known_to_publisher(release, original),
             released_sha256=digest,
             file=written,
             publisher=PublisherKnows(
@@ -450,6 +434,18 @@ def is_left_alone(manifest_path: Path, table_path: Path) -> bool:
         return not table_path.exists() and b'"sfumato_manifest"' in manifest_path.read_bytes()[:200]
     except (OSError, ValueError):
         return False
+
+
+def _known_to_publisher(release: Release, original: AnyTable) -> AuditorHas[AnyTable]:
+    """Give the audit all that the publisher of a release has."""
+    return AuditorHas(
+        original=_original_for_audit(release, original),
+        original_sha256=_sha256_of(original),
+        key=_audit_key(release),
+        project_key=_project_key(release),
+        register=_population_of(release),
+        roles=True,
+    )
 
 
 def _original_for_audit(release: Release, original: AnyTable) -> AnyTable | None:
