@@ -29,13 +29,7 @@ class AskedForGuarantees(Protocol):
 
 @dataclass(frozen=True)
 class Requested:
-    """What is asked of a mechanism: k, and what is to hold for the values of sensitive columns.
-
-    Examples
-    --------
-    >>> Requested(5, (LDiversity(2),)).levels
-    ('l',)
-    """
+    """What is asked of a mechanism: k, and what is to hold for the values of sensitive columns."""
 
     k: int
     about: tuple[AboutValues, ...] = ()
@@ -53,11 +47,6 @@ class Requested:
         about = [own for own in mechanism.privacy if isinstance(own, AboutValues)]
         about.sort(key=lambda own: list(GUARANTEES).index(own.kind))
         return cls(int(k_of(mechanism.k, mechanism.privacy)), tuple(about))
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """Names of the levels that are asked for besides k."""
-        return tuple(own.level.name for own in self.about)
 
     @property
     def sensitive(self) -> str:
