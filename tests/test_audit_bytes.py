@@ -38,9 +38,8 @@ from sfumato.errors import SfumatoError
 from sfumato.guarantees import KAnonymity
 from sfumato.manifest import draft_manifest, manifest_digest
 from sfumato.mechanisms.base import Release
-from sfumato.publishing.out_of_core.release import audit_large_file
 from sfumato.publishing.publish import publish
-from sfumato.publishing.reaudit import audit_published
+from sfumato.publishing.reaudit import audit_large_file, audit_published
 from sfumato.rows.memory_limit import Memory
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature

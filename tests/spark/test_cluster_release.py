@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+from collections import Counter
 from unittest.mock import patch
 
 import numpy as np
@@ -17,7 +18,6 @@ from manifest_texts import text_of
 from sfumato.audit.bytes.files import check_file
 from sfumato.audit.checks import Check, Unchecked
 from sfumato.audit.claims import read_claims
-from sfumato.audit.spark import cells_of_release, grouped_rows
 from sfumato.counting.blocks import count_blocks
 from sfumato.counting.spark import count_on_cluster
 from sfumato.errors import AuditFailedError, InputError, InvalidParameterError, OutputError, SchemaError
@@ -27,8 +27,8 @@ from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing import spark as proposal_module
 from sfumato.publishing.out_of_core.api import release_large
-from sfumato.publishing.out_of_core.release import audit_large_file, propose, publish_large
-from sfumato.publishing.spark import audit_cluster_file
+from sfumato.publishing.out_of_core.release import propose, publish_large
+from sfumato.publishing.reaudit import audit_large_file
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
 from sfumato.rows.spark.table import open_cluster
@@ -421,32 +421,31 @@ def with_a_foreign_label(cells):
 def test_changed_rows_are_refused_beside_the_original(spark, released, original, tmp_path, change, by):
     path, manifest_path = copied(released, tmp_path, change)
 
-    report = audit_cluster_file(spark, path, manifest_path, MEMORY, original=original, check_roles=True)
+    report = audit_large_file(path, manifest_path, MEMORY, original=original, check_roles=True)
 
     failed = {check.name for check in report.checks if not check.passed}
     assert by in failed
     assert change is not in_another_order or failed == {"row order"}
 
 
-def test_the_audit_adds_up_the_cells_that_the_cluster_would_count(spark, released):
-    """In any order of the columns; columns that it has not counted are counted by the cluster."""
-    table = described(open_cluster(spark, released[1], memory=LITTLE))
-    counted = count_on_cluster(table, ["age", "town.of birth", "illness"], most_cells=10**6)
+@pytest.mark.parametrize("at_once", [1 << 23, 40])
+def test_rows_come_to_the_driver_in_parts_equal_ones_together(spark, released, at_once):
+    """In parts that fit, and in one, they are the rows that are read in memory."""
+    path = released[1]
+    names = ["town.of birth", "age"]
+    rows = open_cluster(spark, path, memory=LITTLE)
+    with patch("sfumato.rows.spark.table._CELLS_AT_ONCE", at_once):
+        blocks = list(rows.blocks(names, as_cells=names))
+    found = pa.concat_tables(pa.table(dict(block)) for block in blocks)
 
-    def found(cells, counts):
-        return sorted(zip(*(column.tolist() for column in cells), counts.tolist(), strict=True))
-
-    for names in (["town.of birth", "age"], ["illness"]):
-        wanted = [(name, pa.array(np.arange(table.outline[name].n_distinct), pa.int64())) for name in names]
-        expected = found(*grouped_rows(table.rows(wanted), len(names), 10**6))
-        assert found(*cells_of_release(table, counted, wanted, 10**6)) == expected
-        assert found(*cells_of_release(table, counted.keep(["age"]), wanted, 10**6)) == expected
+    expected = Counter(zip(*(pyarrow.parquet.read_table(path)[name].to_pylist() for name in names), strict=True))
+    assert Counter(zip(*(found[name].to_pylist() for name in names), strict=True)) == expected
 
 
 def test_a_standing_release_is_audited_and_replaced_only_by_force(spark, released, tmp_path):
     """Without force it stays; with force the same rows stand there again, and nothing else is left."""
     source, path, manifest_path = released
-    assert audit_cluster_file(spark, path, manifest_path, MEMORY).passed
+    assert audit_large_file(path, manifest_path, MEMORY).passed
     other = tmp_path / "out.parquet"
     shutil.copytree(path, other)
     shutil.copy(manifest_path, tmp_path / "out.parquet.manifest.json")
@@ -603,7 +602,7 @@ def test_rows_that_are_unique_on_all_columns_are_counted_by_the_cluster(spark, t
     table = admissions(n_rows=300).keep(["age", "sex", "insurance", "discharge_diagnosis", "readmitted"])
     made = release(table, Mondrian(k=5))
     publish(made, tmp_path / "r.parquet", original=table)
-    report = audit_cluster_file(spark, tmp_path / "r.parquet", tmp_path / "r.parquet.manifest.json", MEMORY)
+    report = audit_large_file(tmp_path / "r.parquet", tmp_path / "r.parquet.manifest.json", MEMORY)
     (found,) = [check for check in report.checks if check.name == "risk: unique row fraction"]
     assert found.passed
     assert found.found == n_unique_rows(made.table) / 300

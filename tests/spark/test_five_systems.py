@@ -2,15 +2,14 @@
 
 import json
 import os
-from collections import Counter
 
 import numpy as np
 import pyarrow.parquet
 import pytest
 
+from sfumato.audit.in_blocks import profile_rows
 from sfumato.audit.levels import breach as audited_breach
 from sfumato.audit.profile import risk_profile
-from sfumato.audit.spark import figures_on_cluster
 from sfumato.collaborate.session.joining import in_shared_roles
 from sfumato.collaborate.session.party import LargeRows, ProjectionReleaser, SessionRecord, propose_projection
 from sfumato.collaborate.shared_schema import SharedSchema
@@ -18,9 +17,9 @@ from sfumato.datasets.admissions import admissions
 from sfumato.errors import ClusterError, InputError
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.out_of_core import sampled
-from sfumato.publishing.out_of_core.release import audit_large_file, propose, publish_large
+from sfumato.publishing.out_of_core.release import propose, publish_large
 from sfumato.publishing.publish import make_release, publish
-from sfumato.publishing.spark import audit_cluster_file, cluster_profile
+from sfumato.publishing.reaudit import audit_large_file
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
 from sfumato.rows.spark import errors as spark_errors
@@ -103,7 +102,7 @@ def test_a_cluster_releases_what_is_released_in_memory(spark, stays, tmp_path, s
     assert stated(found.manifest_path) == stated(expected.manifest_path)
     assert found.audit.levels == expected.audit.levels
     assert checked(found) == checked(expected)
-    assert audit_cluster_file(spark, found.table_path, found.manifest_path, MEMORY, original=rows).passed
+    assert audit_large_file(found.table_path, found.manifest_path, MEMORY, original=rows).passed
     assert audit_large_file(found.table_path, found.manifest_path, MEMORY).passed
 
 
@@ -229,30 +228,4 @@ def test_the_risk_profile_of_a_table_on_a_cluster_is_that_in_memory(spark, stays
     folder, schema = stays
     rows = open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=schema)
 
-    assert cluster_profile(rows, MEMORY) == risk_profile(read_table(folder, schema=schema))
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_cluster_finds_the_figures_by_which_a_column_tells_another(spark, seed):
-    """The query of the audit out of core, run by Spark: pairs with missing values too."""
-    random = np.random.default_rng(seed)
-    cells = [[None if n == 4 else int(n) for n in random.integers(0, 5, 60)] for _ in range(2)]
-    frame = spark.createDataFrame(list(zip(*cells, strict=True)), "c0 int, c1 int")
-
-    found = figures_on_cluster(frame)
-
-    pairs = Counter(zip(*cells, strict=True))
-    by_value, by_wanted = Counter(cells[0]), Counter(cells[1])
-    common = min(by_wanted, key=lambda w: (-by_wanted[w], w is None, w or 0))
-    right = sum(
-        max(n for (c, _), n in pairs.items() if c == value) if by_value[value] > 1 else pairs[value, common]
-        for value in by_value
-    )
-    assert found == {
-        "n_rows": 60,
-        "n_values": len(by_value),
-        "n_wanted": len(by_wanted),
-        "n_pairs": len(pairs),
-        "n_right": right,
-        "n_common": by_wanted[common],
-    }
+    assert profile_rows(rows, MEMORY.n_bytes) == risk_profile(read_table(folder, schema=schema))

@@ -9,10 +9,9 @@ from manifest_texts import text_of
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.out_of_core.release import audit_large_file, propose, publish_large
+from sfumato.publishing.out_of_core.release import propose, publish_large
 from sfumato.publishing.publish import make_release, publish
-from sfumato.publishing.reaudit import audit_published
-from sfumato.publishing.spark import audit_cluster_file
+from sfumato.publishing.reaudit import audit_large_file, audit_published
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
 from sfumato.rows.persons import identifiers_away, one_row_each, persons_repeat
@@ -67,7 +66,7 @@ def test_persons_are_counted_as_in_memory(spark, folder, tmp_path, name, paramet
     assert stated(found.manifest_path) == in_memory
     assert list(found.audit.levels) == [x for x, is_kept in zip(expected.audit.levels, kept, strict=True) if is_kept]
     assert checked(found) == {name for name in checked(expected) if not name.startswith("l-diversity by persons")}
-    again = audit_cluster_file(spark, found.table_path, found.manifest_path, MEMORY, original=rows, check_roles=True)
+    again = audit_large_file(found.table_path, found.manifest_path, MEMORY, original=rows, check_roles=True)
     assert again.passed
 
 
@@ -81,7 +80,7 @@ def test_a_promise_of_rows_is_counted_by_persons_as_in_memory(spark, folder, tmp
     expected = audit_published(made.table_path, made.manifest_path, original=table, check_roles=True)
 
     rows = open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=SCHEMA)
-    found = audit_cluster_file(spark, made.table_path, made.manifest_path, MEMORY, original=rows, check_roles=True)
+    found = audit_large_file(made.table_path, made.manifest_path, MEMORY, original=rows, check_roles=True)
 
     assert [one.message for one in found.unchecked if one.name == "persons"] == [
         one.message for one in expected.unchecked if one.name == "persons"
@@ -104,7 +103,7 @@ def test_one_row_of_each_person_is_the_one_kept_in_memory(spark, folder, tmp_pat
 
     assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
     assert stated(found.manifest_path) == stated(expected.manifest_path)
-    assert audit_cluster_file(spark, found.table_path, found.manifest_path, MEMORY, original=whole).passed
+    assert audit_large_file(found.table_path, found.manifest_path, MEMORY, original=whole).passed
     places = list(range(0, table.n_rows, 7))
     ages = rows.taken(["age"], pyarrow.array(places).to_numpy())["age"]
     assert ages.values.take(pyarrow.array(ages.codes)).to_pylist() == [
@@ -127,7 +126,7 @@ def test_what_is_false_of_persons_is_refused_by_a_cluster(spark, folder, tmp_pat
     entries["digest"] = manifest_digest(entries)
     made.manifest_path.write_text(text_of(entries))
 
-    report = audit_cluster_file(spark, made.table_path, made.manifest_path, MEMORY, original=rows, check_roles=True)
+    report = audit_large_file(made.table_path, made.manifest_path, MEMORY, original=rows, check_roles=True)
     out_of_core = audit_large_file(
         made.table_path,
         made.manifest_path,

@@ -20,10 +20,6 @@ from sfumato.audit.reading.columns import AnyTable, Columns
 FindDetermining = Callable[[Sequence[str], str], list[str]]
 
 
-class TooManyRowsError(Exception):
-    """There are more distinct rows than can be held; the text says how many are too many."""
-
-
 class UndecidableError(Exception):
     """A level cannot be measured here: sorted rows do not show which of them is whose, or a package is not installed.
 

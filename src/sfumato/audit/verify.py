@@ -38,7 +38,7 @@ from sfumato.audit.evidence import (
     check_texts,
     taken_on_trust,
 )
-from sfumato.audit.kinds import JUDGED, Evidence, TooManyRowsError, UndecidableError
+from sfumato.audit.kinds import JUDGED, Evidence, UndecidableError
 from sfumato.audit.levels.both_roles import check_both_roles, sensitive_and_known
 from sfumato.audit.levels.breach import sample_words
 from sfumato.audit.levels.buckets import check_bucket_numbers
@@ -308,7 +308,7 @@ def _check_promise(
     except UndecidableError as exc:
         yield from _said_of_bound(promise, exc)
         return
-    except (SchemaError, InvalidParameterError, TooManyRowsError) as exc:
+    except (SchemaError, InvalidParameterError) as exc:
         yield _not_measured(promise, exc)
         return
     yield _check_level(promise, found, rows.n_offered, _merged_words(promise, columns))

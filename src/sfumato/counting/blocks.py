@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sfumato.counting.cells import TooManyCellsError, no_pairs, refuse_open, too_many_cells
 from sfumato.counting.crowds import N_PERSON_KEYS, Counted, Keys, crowded, person_keys, with_persons
 from sfumato.progress import Progress
-from sfumato.rows.out_of_core import Block, LargeTable
-from sfumato.table.weighted import CountedTable
+from sfumato.rows.out_of_core import LargeTable
+from sfumato.table.weighted import Block, CountedTable
 
 _FEWEST_PENDING = 1 << 20
 _LARGEST_KEY = 2**62

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from sfumato.counting.blocks import Persons, count_blocks
 from sfumato.progress import Progress
-from sfumato.rows.out_of_core import Block, LargeTable
+from sfumato.rows.out_of_core import LargeTable
 from sfumato.table.coding import CodedColumn
-from sfumato.table.weighted import CountedTable, OutlinedTable, Rows
+from sfumato.table.weighted import Block, CountedTable, OutlinedTable, Rows
 
 
 def count_rows(

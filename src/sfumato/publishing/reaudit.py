@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
 from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.claims import FLIPPED, SORTED, SYNTHETIC, read_claims
 from sfumato.audit.evidence import with_names_of_files
+from sfumato.audit.in_blocks import audit_rows
 from sfumato.audit.original.assignment import TooManyPairsError, assigned_rows
 from sfumato.audit.original.cell_rules import cell_rules, codes_of
 from sfumato.audit.original.offered_rows import offered_rows
@@ -20,9 +21,10 @@ from sfumato.audit.verify import AuditReport, audit_release
 from sfumato.errors import InputError, ManifestError, ManifestRefusedError, SchemaError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.manifest_schema import parsed_manifest
-from sfumato.progress import Progress
+from sfumato.progress import Progress, in_rows
 from sfumato.project.keys import ProjectKey, ReleaseKey, key_of_manifest
 from sfumato.publishing.manifest_file import manifest_text
+from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import LargeTable, open_large
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
@@ -33,15 +35,7 @@ from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.preparing.declared import Preparation
 from sfumato.table.preparing.prepared import prepared
 from sfumato.table.reading.columns import is_format
-
-
-class _Described(Protocol):
-    @property
-    def schema(self) -> Schema: ...
-
-
-Opened = TypeVar("Opened", bound=_Described)
-"""A table that was opened to be read in parts."""
+from sfumato.table.weighted import OutlinedTable
 
 
 def audit_published(
@@ -75,6 +69,38 @@ def audit_published(
         file=table_path,
     )
     return with_names_of_files(report, entries, table_path, original.source if original is not None else None)
+
+
+def audit_large_file(
+    path: str | Path,
+    manifest_path: str | Path,
+    memory: Memory,
+    *,
+    original: OutlinedTable | None = None,
+    key: bytes | None = None,
+    check_roles: Declared = False,
+    progress: Progress | None = None,
+) -> AuditReport:
+    """Audit a release that is on disk as :func:`audit_published` does, with no table in memory.
+
+    Part files that a cluster has written are read here as well; the original may still be on the cluster.
+    """
+    manifest, entries = read_manifest(Path(manifest_path))
+    auditing = in_rows(progress, manifest.output["rows"], "rows audited")
+    released = open_released(path, manifest, memory.n_bytes, progress=auditing)
+    source = None if original is None else original.source
+    report = audit_rows(
+        released,
+        entries,
+        AuditorHas(
+            original=original, original_sha256=source.sha256 if source is not None else None, key=key, roles=check_roles
+        ),
+        memory=memory.n_bytes,
+        progress=auditing,
+        released_sha256=released.source.sha256,
+        file=path,
+    )
+    return with_names_of_files(report, entries, path, source)
 
 
 def _shared_key(original: AnyTable | None) -> bytes | None:
@@ -197,19 +223,12 @@ def beside_original(released: AnyTable, original: AnyTable, manifest: Manifest) 
 def open_released(path: str | Path, manifest: Manifest, memory: int, *, progress: Progress | None = None) -> LargeTable:
     """Open a released file that is larger than memory, the way its manifest describes it."""
     refuse_more_than_parts(path)
-    return released_by(
-        manifest,
-        lambda schema, options: open_large(path, memory=memory, schema=schema, options=options, progress=progress),
-    )
-
-
-def released_by(manifest: Manifest, opened: Callable[[Schema | None, ReadOptions], Opened]) -> Opened:
-    """Let a function open a release as its manifest describes it, or, if it is not that, as it is."""
     options = _released_options(manifest)
     try:
-        return opened(Schema.of(_released_columns(manifest), options.missing), options)
-    except (SchemaError, InputError):
-        return opened(None, options)  # the audit says in which way it differs
+        schema = Schema.of(_released_columns(manifest), options.missing)
+        return open_large(path, memory=memory, schema=schema, options=options, progress=progress)
+    except (SchemaError, InputError):  # not the table described: the audit says in which way
+        return open_large(path, memory=memory, options=options, progress=progress)
 
 
 def open_original(

@@ -21,23 +21,18 @@ import pyarrow.compute as pc
 
 from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, exchange, explained_writing
 from sfumato.audit.auditor import AuditorHas
-from sfumato.audit.checks import AuditReport
-from sfumato.audit.evidence import with_names_of_files
-from sfumato.audit.not_in_memory import audit_rows, profile_rows
-from sfumato.audit.reading.columns import Declared
-from sfumato.audit.spark import ClusterReader
+from sfumato.audit.in_blocks import audit_rows, n_unique_in_blocks
 from sfumato.errors import ClusterError, InputError, InvalidParameterError, OutputError
-from sfumato.manifest import Manifest, stating_unique_rows
-from sfumato.mechanisms.base import Release
+from sfumato.manifest import stating_unique_rows
 from sfumato.progress import Progress
 from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.out_of_core.proposal import CellProposal, FeatureProposal, Proposal, names_but_identifiers
 from sfumato.publishing.out_of_core.sampled import ColumnProposal
 from sfumato.publishing.publish import Published, Recorded, is_left_alone
-from sfumato.publishing.reaudit import read_manifest, released_by
+from sfumato.publishing.reaudit import open_released
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.spark.errors import explained, watching
-from sfumato.rows.spark.frames import Frame, Session, exact_settings, type_name, url_of
+from sfumato.rows.spark.frames import Frame, exact_settings, type_name, url_of
 from sfumato.rows.spark.table import ClusterTable, open_cluster
 from sfumato.schema import Kind, Schema
 from sfumato.table.coding import CodedColumn
@@ -399,20 +394,32 @@ def staged_on_cluster(
     manifest_target, inputs = manifest_path_for(target), inputs_of(original)
     check_folder_targets(target, manifest_target, inputs, force=force)
     with pending_folder(target) as folder, PendingFile(manifest_target) as manifest_file:
-        _tell(progress, proposal, "written")
+        _tell(progress, proposal, "written by the cluster")
         _write(proposal, folder)
         give_back()
         _tell(progress, proposal, "audited")
         output = {**proposal.release.manifest.output, "name": target.name, "format": "parquet"}
         manifest = proposal.release.with_manifest(output=output).manifest
-        released = _open_released(original.session, folder.rows, manifest, memory)
-        with watching(original.session), exact_settings(original.session):
-            n_unique = _reader(released, memory).n_unique_rows(released)
+        released = open_released(folder.rows, manifest, memory.n_bytes)
+        n_unique = n_unique_in_blocks(released, memory.n_bytes)
         written = proposal.release.with_manifest(
-            output=output | {"sha256": _sha256(released)},
+            output=output | {"sha256": released.source.sha256},
             evidence=stating_unique_rows(manifest.evidence, n_unique, released.n_rows),
         )
-        report = _audited(released, written, folder.rows, memory, original)
+        source = original.source
+        report = audit_rows(
+            released,
+            written.manifest.to_dict(),
+            AuditorHas(
+                original=original,
+                original_sha256=None if source is None else source.sha256,
+                key=written.audit_key,
+                roles=True,
+            ),
+            memory=memory.n_bytes,
+            released_sha256=released.source.sha256,
+            file=folder.rows,
+        )
         report.raise_if_failed()
         with explained_writing(manifest_target):
             manifest_file.file.write(written.manifest.to_json().encode())
@@ -434,41 +441,6 @@ def open_frame(
     return open_cluster(frame.sparkSession, frame, memory=memory.n_bytes, schema=schema, options=options)
 
 
-def audit_cluster_file(
-    session: Session,
-    path: str | Path,
-    manifest_path: str | Path,
-    memory: Memory,
-    *,
-    original: ClusterTable | None = None,
-    key: bytes | None = None,
-    check_roles: Declared = False,
-) -> AuditReport:
-    """Have a cluster audit a release that is on disk, as ``publishing.reaudit.audit_published`` does in memory."""
-    manifest, entries = read_manifest(Path(manifest_path))
-    released = _open_released(session, path, manifest, memory)
-    with watching(session), exact_settings(session):
-        report = audit_rows(
-            _reader(released, memory),
-            released,
-            entries,
-            AuditorHas(original=original, original_sha256=_sha256(original), key=key, roles=check_roles),
-            released_sha256=_sha256(released),
-            file=path,
-        )
-    return with_names_of_files(report, entries, path, original.source if original is not None else None)
-
-
-def cluster_profile(table: ClusterTable, memory: Memory) -> dict[str, Any]:
-    """Describe how far rows on a cluster can be distinguished, as :func:`sfumato.audit.profile.risk_profile` does."""
-    with watching(table.session), exact_settings(table.session):
-        return profile_rows(_reader(table, memory), table)
-
-
-def _reader(table: ClusterTable, memory: Memory) -> ClusterReader:
-    return ClusterReader(memory.most_cells(len(table.schema)))
-
-
 def inputs_of(original: ClusterTable) -> list[Path]:
     """Files or folders that hold the rows."""
     return files_of(original.rows([])) if original.source is None else [Path(original.source.name)]
@@ -485,33 +457,7 @@ def _write(proposal: Proposal, folder: PendingFolder) -> None:
     folder.complete()
 
 
-def _audited(
-    released: ClusterTable, written: Release, folder: Path, memory: Memory, original: ClusterTable
-) -> AuditReport:
-    with watching(original.session), exact_settings(original.session):
-        return audit_rows(
-            _reader(released, memory),
-            released,
-            written.manifest.to_dict(),
-            AuditorHas(original=original, original_sha256=_sha256(original), key=written.audit_key, roles=True),
-            released_sha256=written.manifest.output["sha256"],
-            file=folder,
-        )
-
-
-def _open_released(session: Session, path: str | Path, manifest: Manifest, memory: Memory) -> ClusterTable:
-    """Open a released folder or file the way its manifest describes it."""
-    return released_by(
-        manifest,
-        lambda schema, options: open_cluster(session, path, memory=memory.n_bytes, schema=schema, options=options),
-    )
-
-
-def _sha256(table: ClusterTable | None) -> str | None:
-    return table.source.sha256 if table is not None and table.source is not None else None
-
-
 def _tell(progress: Progress | None, proposal: Proposal, what: str) -> None:
     if progress is not None:
         n_rows = int(proposal.release.manifest.output["rows"])
-        progress(0, n_rows, f"{n_rows:,} rows are {what} by the cluster")
+        progress(0, n_rows, f"{n_rows:,} rows are {what}")

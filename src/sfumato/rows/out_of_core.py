@@ -62,7 +62,7 @@ from sfumato.table.io.write import BlockWriter
 from sfumato.table.kinds import guess_kind
 from sfumato.table.orders.recognise import with_recognised_order
 from sfumato.table.reading.columns import Candidates, Format, Wanted, format_named
-from sfumato.table.weighted import Counts, OpenColumn, OutlinedTable, Rows, WeightedColumn, kept_column
+from sfumato.table.weighted import Block, Counts, OpenColumn, OutlinedTable, Rows, WeightedColumn, kept_column
 
 # Distinct values of a column that comes block by block, with how often each occurs, as long as they are not too many.
 #
@@ -217,7 +217,6 @@ FORMATS = ("csv", "tsv", "parquet", "jsonl", *(name for name in STATISTICS if na
 _PARQUET_MAGIC = b"PAR1"
 _HINT_FOR_FRAMES = "it must give the same rows in the same order every time: sort the query, or write it to a file"
 
-Block = Mapping[str, NDArray[np.int32] | pa.Array]
 Found = dict[str, tuple[pa.Array, Any, Kind]]
 """Of each column the values as they are stored, the column that they make, and its kind."""
 
@@ -270,6 +269,7 @@ class LargeTable(OutlinedTable):
         Name, hash and format of the file; of a frame, library and hash of its content.
     """
 
+    keeps_order = True
     source: Source
     _stored: Mapping[str, pa.Array]
     _blocks: RawBlocks
@@ -381,9 +381,6 @@ class LargeTable(OutlinedTable):
         }
         outline = replace(self.outline, columns=described, n_rows=len(rows), person_rows=stated)
         return replace(kept, outline=outline, _stored=stored)
-
-    def ensure_alone(self) -> None:
-        """Refuse nothing: one file is alone."""
 
     def ensure_unchanged(self) -> None:
         """Refuse a file whose bytes, or a frame whose content, are others than when it was opened."""

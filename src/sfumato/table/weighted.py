@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,8 @@ from sfumato.table.coding import CodedColumn, PersonRows, RowMask, Source, Table
 Counts = NDArray[np.int64]
 Rows = NDArray[np.int64]
 """Places of rows in a table, counted from 0."""
+Block = Mapping[str, NDArray[np.int32] | pa.Array]
+"""Some rows: of each column their codes, or their cells."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -174,6 +176,8 @@ class OutlinedTable(ABC):
         How many persons there are, where some are known to have several rows: then persons are counted, not rows alone.
     """
 
+    keeps_order: ClassVar[bool]
+    """Whether every pass gives the rows in the order in which they are stored."""
     outline: Table
     source: Source | None
     n_persons: int | None = field(default=None, kw_only=True)
@@ -197,8 +201,14 @@ class OutlinedTable(ABC):
         return self.outline.schema
 
     def is_open(self, name: str) -> bool:
-        """Whether a column has too many distinct values to be listed."""
-        return isinstance(self.outline[name], OpenColumn)
+        """Whether there is such a column, and it has too many distinct values to be listed."""
+        return isinstance(self.outline.columns.get(name), OpenColumn)
+
+    @abstractmethod
+    def blocks(
+        self, names: Sequence[str], *, as_cells: Collection[str] = (), progress: Progress | None = None
+    ) -> Iterator[Block]:
+        """Rows of some columns, block by block: codes, or cells of open columns and of those in ``as_cells``."""
 
     @abstractmethod
     def taken(self, names: Sequence[str], rows: Rows, *, progress: Progress | None = None) -> dict[str, CodedColumn]:
@@ -237,10 +247,6 @@ class OutlinedTable(ABC):
         """
 
     @abstractmethod
-    def ensure_alone(self) -> None:
-        """Refuse a folder that holds more than the files that were read."""
-
-    @abstractmethod
     def ensure_unchanged(self) -> None:
         """Refuse a table that is another one than when it was opened, as far as that can be known."""
 
@@ -260,19 +266,6 @@ class OutlinedTable(ABC):
                 problem = "is declared numeric, but some of its values are not numbers"
                 raise InputError(problem, path=self.place, column=column.name)
         return replace(self, outline=self.outline.with_schema(schema))
-
-
-@dataclass(frozen=True, repr=False)
-class RowsOnCluster(OutlinedTable):
-    """A table whose rows are on a cluster; what they are is said by :class:`sfumato.rows.spark.table.ClusterTable`."""
-
-    @abstractmethod
-    def rows(self, wanted: Sequence[tuple[str, pa.Array | None]]) -> Any:
-        """Frame of columns ``c0``, ``c1``, …: what an array has for the codes of the cells, or the cells themselves."""
-
-    @abstractmethod
-    def placed(self, wanted: Sequence[tuple[str, pa.Array | None]]) -> Any:
-        """Give the same with a column ``place``, counted from 0; refused where rows have no fixed order."""
 
 
 def kept_column(column: CodedColumn, counts: Counts, n_rows: int, n_missing: int, kind: Kind) -> CodedColumn:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sfumato.audit.not_in_memory import beyond_counts
+from sfumato.audit.in_blocks import beyond_counts
 
 
 @pytest.mark.parametrize(

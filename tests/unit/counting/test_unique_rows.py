@@ -87,8 +87,7 @@ def test_a_manifest_without_it_keeps_its_meaning():
 
 
 def test_it_is_counted_again_out_of_core(tmp_path):
-    from sfumato.audit.not_in_memory import audit_rows
-    from sfumato.audit.out_of_core import BlockReader
+    from sfumato.audit.in_blocks import audit_rows
     from sfumato.publishing.publish import publish
     from sfumato.publishing.reaudit import open_released
 
@@ -100,6 +99,6 @@ def test_it_is_counted_again_out_of_core(tmp_path):
     large = open_released(tmp_path / "r.csv", Manifest.from_json(text), 2**27)
     for told, passes in ((stated, True), (stated / 2, False)):
         manifest["evidence"]["risk"][UNIQUE_ROWS] = told
-        report = audit_rows(BlockReader(2**27), large, manifest)
+        report = audit_rows(large, manifest, memory=2**27)
         (check,) = [check for check in report.checks if check.name == "risk: unique row fraction"]
         assert check.passed is passes

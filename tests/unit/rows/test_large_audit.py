@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from manifest_texts import text_of
 from sfumato.audit.auditor import AuditorHas
-from sfumato.audit.not_in_memory import audit_rows, profile_rows
+from sfumato.audit.in_blocks import audit_rows, profile_rows
 from sfumato.audit.original.cell_rules import CellRule
+from sfumato.audit.original.cells_in_blocks import meaning_numbers
 from sfumato.audit.original.fidelity import are_in_order
-from sfumato.audit.out_of_core import BlockReader, meaning_numbers
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.reading.block_counting import counted_rows
 from sfumato.audit.reading.columns import Columns, group_rows, joint_counts
@@ -28,9 +28,10 @@ from sfumato.guarantees import Containment, LDiversity
 from sfumato.guarantees.buckets import BucketSize
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
-from sfumato.publishing.out_of_core.release import audit_large_file, propose
+from sfumato.publishing.out_of_core.release import propose
 from sfumato.publishing.publish import make_release, publish
 from sfumato.publishing.reaudit import (
+    audit_large_file,
     audit_published,
     open_original,
     open_released,
@@ -107,10 +108,10 @@ def both_reports(source, output, manifest_path, memory=PLENTY):
         released_sha256=digest,
     )
     out_of_core = audit_rows(
-        BlockReader(PLENTY),
         after_large,
         entries,
         AuditorHas(original=large, original_sha256=before.source.sha256, roles=True),
+        memory=PLENTY,
         released_sha256=digest,
     )
     return in_memory, out_of_core
@@ -238,7 +239,7 @@ def test_what_counts_cannot_show_is_refused(files, changes):
     rewrite(output, released_cells(output), manifest_path, **changes)
     manifest, entries = read_manifest(manifest_path)
 
-    report = audit_rows(BlockReader(PLENTY), open_released(output, manifest, PLENTY), entries)
+    report = audit_rows(open_released(output, manifest, PLENTY), entries, memory=PLENTY)
 
     assert not report.passed
     assert "NOT CHECKED out of core" in report.failures[0]
@@ -258,7 +259,7 @@ def test_containment_of_columns_that_are_not_zero_or_one_is_refused(files, chang
     rewrite(output, released_cells(output), manifest_path, **changes)
     manifest, entries = read_manifest(manifest_path)
 
-    report = audit_rows(BlockReader(PLENTY), open_released(output, manifest, PLENTY), entries)
+    report = audit_rows(open_released(output, manifest, PLENTY), entries, memory=PLENTY)
 
     assert not report.passed
     assert any("holds something other than 0 and 1" in failure for failure in report.failures), report.failures
@@ -271,7 +272,7 @@ def test_the_profile_of_a_file_is_that_of_the_table(tmp_path):
     roles = ROLES | {"dose": Role.TARGET}
     expected = risk_profile(table.with_schema(table.schema.with_roles(roles)))
 
-    assert profile_rows(BlockReader(PLENTY), large.with_schema(large.schema.with_roles(roles))) == expected
+    assert profile_rows(large.with_schema(large.schema.with_roles(roles)), PLENTY) == expected
 
 
 def test_counts_are_those_of_the_rows(tmp_path):
@@ -364,7 +365,7 @@ def test_a_long_column_cannot_be_counted_with_others(tmp_path):
     pyarrow.parquet.write_table(original_cells(), tmp_path / "a.parquet")
     large = open_large(tmp_path / "a.parquet", memory=LITTLE)
     with pytest.raises(SchemaError, match="'dose': has too many distinct values"):
-        profile_rows(BlockReader(PLENTY), large.with_schema(large.schema.with_roles({"dose": Role.TARGET})))
+        profile_rows(large.with_schema(large.schema.with_roles({"dose": Role.TARGET})), PLENTY)
 
 
 def test_counts_that_fit_nowhere_are_refused(tmp_path):
@@ -412,7 +413,7 @@ def test_a_file_that_is_swapped_after_it_was_counted_is_refused(files):
         output.write_bytes(content + b"\n" if len(said) > 3 else content)
 
     with pytest.raises(InputError):
-        audit_rows(BlockReader(PLENTY, swap), released, entries, AuditorHas(original=original))
+        audit_rows(released, entries, AuditorHas(original=original), memory=PLENTY, progress=swap)
 
 
 def test_a_table_without_quasi_identifiers_is_refused_in_words(tmp_path):

@@ -27,9 +27,9 @@ from sfumato.manifest import in_three_digits, manifest_digest
 from sfumato.mechanisms.breach.problem import gives_away, pairs_give_away
 from sfumato.mechanisms.breach.selector import BreachAwareSelector
 from sfumato.publishing.out_of_core import sampled
-from sfumato.publishing.out_of_core.release import able_mechanisms, audit_large_file, propose, publish_large
+from sfumato.publishing.out_of_core.release import able_mechanisms, propose, publish_large
 from sfumato.publishing.publish import make_release, publish
-from sfumato.publishing.reaudit import audit_published, open_original
+from sfumato.publishing.reaudit import audit_large_file, audit_published, open_original
 from sfumato.rows import out_of_core as distinct
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large

@@ -19,8 +19,7 @@ from example_counts import part_of_the_examples
 from manifest_texts import text_of
 from oracles import containment_level
 from sfumato.audit.auditor import AuditorHas
-from sfumato.audit.not_in_memory import audit_rows, profile_rows
-from sfumato.audit.out_of_core import BlockReader
+from sfumato.audit.in_blocks import audit_rows, profile_rows
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.verify import audit_release
 from sfumato.errors import AuditFailedError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
@@ -335,10 +334,10 @@ def both_reports(source, output, manifest_path):
             released_sha256=digest,
         ),
         audit_rows(
-            BlockReader(MEMORY.n_bytes),
             after_large,
             entries,
             AuditorHas(original=large, original_sha256=before.source.sha256, roles=True),
+            memory=MEMORY.n_bytes,
             released_sha256=digest,
         ),
     )
@@ -473,4 +472,4 @@ def test_the_profile_of_a_file_of_zeros_and_ones_has_its_containment(tmp_path):
     large = described(open_large(tmp_path / "a.parquet", memory=MEMORY.n_bytes), roles)
 
     assert expected["containment"] is not None
-    assert profile_rows(BlockReader(MEMORY.n_bytes), large) == expected
+    assert profile_rows(large, MEMORY.n_bytes) == expected

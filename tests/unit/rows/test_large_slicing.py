@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 import oracles
 from example_counts import part_of_the_examples
-from sfumato.audit.not_in_memory import audit_rows
-from sfumato.audit.out_of_core import BlockReader
+from sfumato.audit.in_blocks import audit_rows
 from sfumato.audit.reading.block_counting import least_different_values
 from sfumato.errors import InputError, SchemaError
 from sfumato.manifest import manifest_digest
@@ -163,7 +162,7 @@ def audited_with(published, stated):
     entries["evidence"]["risk"]["least_different_sensitive_values"] = stated
     entries["digest"] = manifest_digest(entries)
     released = open_released(published.table_path, manifest, MEMORY.n_bytes)
-    return audit_rows(BlockReader(MEMORY.n_bytes), released, entries)
+    return audit_rows(released, entries, memory=MEMORY.n_bytes)
 
 
 @pytest.mark.slow

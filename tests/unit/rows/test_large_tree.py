@@ -27,9 +27,9 @@ from sfumato.mechanisms.registry import build_mechanism
 from sfumato.mechanisms.tree import mechanism as sampled_tree
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 from sfumato.publishing.out_of_core import sampled as fitted
-from sfumato.publishing.out_of_core.release import audit_large_file, propose, publish_large
+from sfumato.publishing.out_of_core.release import propose, publish_large
 from sfumato.publishing.publish import make_release, publish
-from sfumato.publishing.reaudit import audit_published
+from sfumato.publishing.reaudit import audit_large_file, audit_published
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
 from sfumato.schema import Role

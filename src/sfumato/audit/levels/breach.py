@@ -21,7 +21,6 @@ from sfumato.errors import InputError, InvalidParameterError, SchemaError
 from sfumato.guarantees import BreachBound
 from sfumato.progress import Progress
 from sfumato.rows.database import spilling_connection
-from sfumato.rows.out_of_core import LargeTable
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import CodedColumn
 from sfumato.table.weighted import OutlinedTable
@@ -371,7 +370,7 @@ def measure_large(guarantee: BreachBound, original: OutlinedTable, progress: Pro
 
 
 def determining_columns(
-    original: LargeTable, names: Sequence[str], sensitive: str, memory: int, progress: Progress | None = None
+    original: OutlinedTable, names: Sequence[str], sensitive: str, memory: int, progress: Progress | None = None
 ) -> list[str]:
     """Columns that equal or determine another one in all rows: counted in one pass, long ones by DuckDB.
 
@@ -393,7 +392,7 @@ def determining_columns(
     return [name for name in names if name in found]
 
 
-def _with_few_pairs(original: LargeTable, names: Sequence[str], sensitive: str, memory: int) -> list[str]:
+def _with_few_pairs(original: OutlinedTable, names: Sequence[str], sensitive: str, memory: int) -> list[str]:
     """Columns whose pairs of values take a small share of the memory together; long ones are not listed."""
     if original.is_open(sensitive):
         return []
@@ -406,7 +405,7 @@ def _with_few_pairs(original: LargeTable, names: Sequence[str], sensitive: str, 
     return found
 
 
-def _determines(original: LargeTable, name: str, sensitive: str, memory: int) -> bool:
+def _determines(original: OutlinedTable, name: str, sensitive: str, memory: int) -> bool:
     """Count pairs of one column by DuckDB, which spills them."""
     import duckdb
 
@@ -432,9 +431,9 @@ def _determines(original: LargeTable, name: str, sensitive: str, memory: int) ->
             raise failures[0] from None
         problem = "its values cannot be counted in the given memory"
         hint = "give more memory, or free disk space for spilling"
-        raise InputError(problem, path=original.source.name, column=name, hint=hint, remedy=("memory",)) from None
+        raise InputError(problem, path=original.place, column=name, hint=hint, remedy=("memory",)) from None
     return figures_determine(**dict(zip(FIGURE_NAMES, figures, strict=True)))
 
 
-def _stored_type(original: LargeTable, name: str) -> pa.DataType:
+def _stored_type(original: OutlinedTable, name: str) -> pa.DataType:
     return original.outline[name].values.type if original.is_open(name) else pa.int32()

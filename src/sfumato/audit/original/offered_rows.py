@@ -39,20 +39,13 @@ def offered_rows(original: Columns, claims: Claims) -> OfferedRows:
 
 def _one_of_each(persons: NDArray[np.int32], stated: ClaimedPersons) -> NDArray[np.intp]:
     """Places of the rows kept: of each person the first, the last, or the first in a seeded order."""
-    places = np.arange(len(persons))
-    if stated.rule == "last":
-        places = places[::-1]
-    if stated.rule == "random":
-        places = np.random.default_rng(_RANDOM_SEED).permutation(len(persons))
+    places = order_of_rule(len(persons), stated)
+    if places is None:
+        places = np.arange(len(persons))[:: -1 if stated.rule == "last" else 1]
     first_of_each = np.unique(persons[places], return_index=True)[1]
     return np.sort(places[first_of_each])
 
 
-def ranks_of_rule(n_rows: int, stated: ClaimedPersons) -> NDArray[np.int64] | None:
-    """Rank of each row in the seeded order by which a random one is kept; ``None`` for other rules."""
-    if stated.rule != "random":
-        return None
-    places = np.random.default_rng(_RANDOM_SEED).permutation(n_rows)
-    ranks = np.empty(n_rows, dtype=np.int64)
-    ranks[places] = np.arange(n_rows)
-    return ranks
+def order_of_rule(n_rows: int, stated: ClaimedPersons) -> NDArray[np.intp] | None:
+    """Rows in the seeded order by which a random one of each person is kept; ``None`` for other rules."""
+    return np.random.default_rng(_RANDOM_SEED).permutation(n_rows) if stated.rule == "random" else None

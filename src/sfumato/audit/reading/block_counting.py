@@ -16,8 +16,7 @@ from sfumato.audit.reading.values import ranks
 from sfumato.errors import SchemaError
 from sfumato.progress import Progress
 from sfumato.rows.database import batches_in_database
-from sfumato.rows.out_of_core import LargeTable
-from sfumato.table.weighted import CountedTable
+from sfumato.table.weighted import CountedTable, OutlinedTable
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,7 +47,7 @@ class GroupKeys:
 
 
 def counted_rows(
-    table: LargeTable, names: Sequence[str], memory: int, progress: Progress | None = None
+    table: OutlinedTable, names: Sequence[str], memory: int, progress: Progress | None = None
 ) -> CountedTable:
     """Count the distinct rows of some columns; the other columns are described each by itself.
 
@@ -71,7 +70,7 @@ def counted_rows(
 
 
 def least_different_values(
-    table: LargeTable, over: Sequence[str], name: str, memory: int, progress: Progress | None = None
+    table: OutlinedTable, over: Sequence[str], name: str, memory: int, progress: Progress | None = None
 ) -> int:
     """Smallest number of different values of a column in a class of rows; combinations never leave the database.
 
@@ -90,7 +89,7 @@ def least_different_values(
     return int(least or 0)
 
 
-def n_unique_rows(table: LargeTable, names: Sequence[str], memory: int, progress: Progress | None = None) -> int:
+def n_unique_rows(table: OutlinedTable, names: Sequence[str], memory: int, progress: Progress | None = None) -> int:
     """Count the rows that no other row equals on some columns; combinations never leave the database.
 
     Raises
@@ -110,14 +109,14 @@ def n_unique_rows(table: LargeTable, names: Sequence[str], memory: int, progress
             packed = packing.packed([np.asarray(block[name]) for name in names])
             yield pa.record_batch([pa.array(own) for own in packed], schema=schema)
 
-    with batches_in_database(schema, batches(), memory, table.source.name) as (_, rows):
+    with batches_in_database(schema, batches(), memory, table.place) as (_, rows):
         alike = rows.aggregate("count(*) AS n", ", ".join(keys))
         found = alike.filter("n = 1").aggregate("count(*) AS n").to_arrow_table().column("n")[0].as_py()
     return int(found or 0)
 
 
 def persons_of_groups(
-    table: LargeTable, known: GroupKeys, person: str, memory: int, progress: Progress | None = None
+    table: OutlinedTable, known: GroupKeys, person: str, memory: int, progress: Progress | None = None
 ) -> tuple[Counts, Counts, Counts]:
     """Count rows and persons of groups; gives the groups that occur, then both. Pairs never leave the database.
 
@@ -136,7 +135,7 @@ def persons_of_groups(
 
     schema = pa.schema([*((key, pa.int64()) for key in keys), ("person", stored)])
     listed = pa.table(dict(zip(keys, known.keys, strict=True)) | {"grp": known.groups})
-    with batches_in_database(schema, batches(), memory, table.source.name) as (connection, rows):
+    with batches_in_database(schema, batches(), memory, table.place) as (connection, rows):
         in_groups = rows.join(connection.from_arrow(listed), ", ".join(keys))
         pairs = in_groups.aggregate("grp, person, count(*) AS n", "grp, person")
         found = pairs.aggregate("grp, sum(n)::BIGINT AS n, count(*) AS persons", "grp").to_arrow_table()
@@ -144,34 +143,13 @@ def persons_of_groups(
     return groups, n_rows, n_persons
 
 
-def place_of_each(
-    table: LargeTable, name: str, ranks: Counts | None, *, is_last: bool, memory: int, progress: Progress | None = None
-) -> Counts:
-    """Place of the first row (or the last one, or the one of least rank) of each value of a column, ascending."""
-    stored = _stored_type(table, name)
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        n_read = 0
-        for block in table.blocks([name], progress=progress):
-            places = np.arange(n_read, n_read + len(block[name]))
-            order = places if ranks is None else ranks[places]
-            cells = [pa.array(block[name], stored), pa.array(places), pa.array(-order if is_last else order)]
-            yield pa.record_batch(cells, names=["person", "place", "rank"])
-            n_read += len(places)
-
-    schema = pa.schema([("person", stored), ("place", pa.int64()), ("rank", pa.int64())])
-    with batches_in_database(schema, batches(), memory, table.source.name) as (_, rows):
-        found = rows.aggregate("arg_min(place, rank) AS place", "person").to_arrow_table()
-    return np.sort(found.column("place").to_numpy().astype(np.int64))
-
-
-def _stored_type(table: LargeTable, name: str) -> pa.DataType:
+def _stored_type(table: OutlinedTable, name: str) -> pa.DataType:
     return table.outline[name].values.type if table.is_open(name) else pa.int32()
 
 
 @contextmanager
 def _rows_in_database(
-    table: LargeTable,
+    table: OutlinedTable,
     names: Sequence[str],
     memory: int,
     progress: Progress | None,
@@ -182,11 +160,11 @@ def _rows_in_database(
     keys = [f"c{i}" for i in range(len(names))]
     schema = pa.schema([(key, pa.int32()) for key in keys])
     batches = _batches(table, names, keys, same or {}, progress)
-    with batches_in_database(schema, batches, memory, table.source.name) as (_, rows):
+    with batches_in_database(schema, batches, memory, table.place) as (_, rows):
         yield rows, keys
 
 
-def _refuse_open(table: LargeTable, names: Sequence[str]) -> None:
+def _refuse_open(table: OutlinedTable, names: Sequence[str]) -> None:
     for name in names:
         if table.is_open(name):
             problem = "has too many distinct values to be counted with other columns"
@@ -195,7 +173,7 @@ def _refuse_open(table: LargeTable, names: Sequence[str]) -> None:
 
 
 def _batches(
-    table: LargeTable,
+    table: OutlinedTable,
     names: Sequence[str],
     keys: Sequence[str],
     same: Mapping[str, NDArray[np.int64]],

@@ -193,8 +193,8 @@ def own_rows(
         yield in_shared_roles(read_table(data, options=options), shared, roles)
         return
     home.check_table(data, options, roles)
-    with home.opened("reading") as (rows, _):
-        opened = rows.open(data, None, options)
+    with home.opened("reading") as (open_table, _):
+        opened = open_table(data, options=options)
         yield opened.with_schema(in_shared_roles(opened.outline, shared, roles).schema)
 
 

@@ -1,15 +1,16 @@
 """Commands on rows that are not in memory: read in blocks (``--memory``), or on a Spark cluster (``--engine``).
 
-A home says what it can hold, opens tables and audits releases. The commands are the same for both.
+A home says what it can hold and how tables are opened. The commands are the same for both.
 """
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from sfumato.project.file import Project
     from sfumato.publishing.together import LedgerUse
     from sfumato.rows.memory_limit import Memory
-    from sfumato.schema import Role, Schema
+    from sfumato.schema import Role
     from sfumato.table.io.read import ReadOptions
     from sfumato.table.preparing.declared import Preparation
     from sfumato.table.roles import ColumnGuess
@@ -75,27 +76,8 @@ class AskedAudit:
     roles: dict[str, Role]
 
 
-class Rows(ABC):
-    """What a home can do while it is open."""
-
-    @abstractmethod
-    def open(self, path: str | Path, schema: Schema | None, options: ReadOptions) -> OutlinedTable:
-        """Open a table."""
-
-    @abstractmethod
-    def audited(
-        self,
-        path: str,
-        manifest_path: Path,
-        original: OutlinedTable | None,
-        declared: Declared,
-        key: bytes | None,
-    ) -> AuditReport:
-        """Audit a release, against its original if that is given."""
-
-    @abstractmethod
-    def profile(self, table: OutlinedTable) -> dict[str, Any]:
-        """Describe how far the rows of a table can be distinguished."""
+Open = Callable[..., "OutlinedTable"]
+"""Opens the table of a path, described by ``schema`` or as it is, read with ``options``."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +100,8 @@ class Home(ABC):
         """Refuse a table that would be refused in the end."""
 
     @abstractmethod
-    def opened(self, what: str) -> AbstractContextManager[tuple[Rows, Progress]]:
-        """Open it for the length of a ``with`` block, with a bar that begins with these words; gives rows, progress."""
+    def opened(self, what: str) -> AbstractContextManager[tuple[Open, Progress]]:
+        """Open it for the length of a ``with`` block, with a bar that begins with these words."""
 
 
 def home_of(memory: str | None, engine: str | None) -> Home | None:
@@ -160,54 +142,15 @@ class InBlocks(Home):
         """Refuse nothing, as above."""
 
     @contextmanager
-    def opened(self, what: str) -> Iterator[tuple[Rows, Progress]]:
+    def opened(self, what: str) -> Iterator[tuple[Open, Progress]]:
         """Show a bar."""
         from sfumato.rows.memory_limit import hold_little
+        from sfumato.rows.out_of_core import open_large
 
         hold_little()
         bar, progress = progress_bar(what)
         with bar:
-            yield _Blocks(self.memory, progress), progress
-
-
-@dataclass(frozen=True)
-class _Blocks(Rows):
-    memory: Memory
-    progress: Progress
-
-    def open(self, path: str | Path, schema: Schema | None, options: ReadOptions) -> OutlinedTable:
-        from sfumato.rows.out_of_core import open_large
-
-        return open_large(path, memory=self.memory.n_bytes, schema=schema, options=options, progress=self.progress)
-
-    def audited(
-        self,
-        path: str,
-        manifest_path: Path,
-        original: OutlinedTable | None,
-        declared: Declared,
-        key: bytes | None,
-    ) -> AuditReport:
-        from sfumato.publishing.out_of_core.proposal import as_large
-        from sfumato.publishing.out_of_core.release import audit_large_file
-
-        beside = None if original is None else as_large(original)
-        return audit_large_file(
-            path,
-            manifest_path,
-            self.memory,
-            original=beside,
-            key=key,
-            check_roles=declared,
-            progress=self.progress,
-        )
-
-    def profile(self, table: OutlinedTable) -> dict[str, Any]:
-        from sfumato.audit.not_in_memory import profile_rows
-        from sfumato.audit.out_of_core import BlockReader
-        from sfumato.publishing.out_of_core.proposal import as_large
-
-        return profile_rows(BlockReader(self.memory.n_bytes, self.progress), as_large(table))
+            yield partial(open_large, memory=self.memory.n_bytes, progress=progress), progress
 
 
 # Tables on a Spark cluster.
@@ -267,45 +210,15 @@ class OnCluster(Home):
         _say_if_few(check_cluster_file(path, options, named=roles)[0])
 
     @contextmanager
-    def opened(self, what: str) -> Iterator[tuple[Rows, Progress]]:
+    def opened(self, what: str) -> Iterator[tuple[Open, Progress]]:
         """Open a session with the cluster."""
         from sfumato.rows.spark.session import spark_session
+        from sfumato.rows.spark.table import open_cluster
 
         bar, progress = progress_bar("connecting to the cluster")
         with bar, spark_session(self.engine, memory=self.memory.n_bytes) as session:
             progress(0, 0, f"{what}: values are counted by the cluster")
-            yield _Cluster(self.memory, session), progress
-
-
-@dataclass(frozen=True)
-class _Cluster(Rows):
-    memory: Memory
-    session: Any
-
-    def open(self, path: str | Path, schema: Schema | None, options: ReadOptions) -> OutlinedTable:
-        from sfumato.rows.spark.table import open_cluster
-
-        return open_cluster(self.session, path, memory=self.memory.n_bytes, schema=schema, options=options)
-
-    def audited(
-        self,
-        path: str,
-        manifest_path: Path,
-        original: OutlinedTable | None,
-        declared: Declared,
-        key: bytes | None,
-    ) -> AuditReport:
-        from sfumato.publishing.spark import as_on_cluster, audit_cluster_file
-
-        beside = None if original is None else as_on_cluster(original)
-        return audit_cluster_file(
-            self.session, path, manifest_path, self.memory, original=beside, key=key, check_roles=declared
-        )
-
-    def profile(self, table: OutlinedTable) -> dict[str, Any]:
-        from sfumato.publishing.spark import as_on_cluster, cluster_profile
-
-        return cluster_profile(as_on_cluster(table), self.memory)
+            yield partial(open_cluster, session, memory=self.memory.n_bytes), progress
 
 
 def _refuse_other_formats(path: str, options: ReadOptions) -> None:
@@ -401,8 +314,8 @@ def release_away(
         kept.check_key()
     check_able(order.mechanism, home.where)
     target = home.checked_output(order, force=force, dry_run=dry_run)
-    with home.opened("reading") as (rows, progress):
-        original, guesses = _opened(rows, order, home.memory)
+    with home.opened("reading") as (open_table, progress):
+        original, guesses = _opened(open_table, order, home.memory)
         show_guesses(guesses)
         show_ages(guesses)
         show_readings(original.schema)
@@ -452,15 +365,15 @@ def _order(data: str | None, project_path: Path, settings: dict[str, Any]) -> Or
     return Order(data, mechanism, output, options, roles, confirmed=confirmed, preparations=preparations_in(settings))
 
 
-def _opened(rows: Rows, order: Order, memory: Memory) -> tuple[OutlinedTable, Sequence[ColumnGuess]]:
+def _opened(open_table: Open, order: Order, memory: Memory) -> tuple[OutlinedTable, Sequence[ColumnGuess]]:
     """Open a table as a project describes it, or with the roles that are given and the others guessed."""
     from sfumato.rows.persons import one_row_each
     from sfumato.table.preparing.prepared import prepared_rows
     from sfumato.table.understanding import understand
 
     if order.project is not None:
-        return prepared_rows(opened_project(rows, order.project), order.project.preparations), []
-    opened = _seen(rows, order.path, order.options, order.roles)
+        return prepared_rows(opened_project(open_table, order.project), order.project.preparations), []
+    opened = _seen(open_table, order.path, order.options, order.roles)
     opened = opened.with_schema(opened.schema.with_confirmed(order.confirmed))
     understood = understand(opened.outline, order.roles, preparations=order.preparations)
     opened = _described_as(opened, understood.table)
@@ -480,17 +393,17 @@ def _say_of_persons(original: OutlinedTable, memory: Memory) -> None:
     say_left_out(original.outline)
 
 
-def opened_project(rows: Rows, project: Project) -> OutlinedTable:
+def opened_project(open_table: Open, project: Project) -> OutlinedTable:
     """Open the table of a project as the project describes it."""
-    return project.opened_by(lambda schema: rows.open(project.data, schema, project.options))
+    return project.opened_by(lambda schema: open_table(project.data, schema=schema, options=project.options))
 
 
-def _seen(rows: Rows, path: str, options: ReadOptions, roles: dict[str, Role]) -> OutlinedTable:
+def _seen(open_table: Open, path: str, options: ReadOptions, roles: dict[str, Role]) -> OutlinedTable:
     """Open a table that nobody has described; refuses one with a column of which nothing can be guessed."""
     from sfumato.errors import SchemaError
     from sfumato.table.io.read import check_formats
 
-    opened = rows.open(path, None, replace(options, mixed_as_text=True))
+    opened = open_table(path, options=replace(options, mixed_as_text=True))
     check_formats(options, opened.schema.names(), path)
     for name in opened.schema.names():
         if opened.is_open(name) and name not in roles:
@@ -522,35 +435,39 @@ def verify_away(
     """Audit a release where its rows are, against its original if that is given."""
     from sfumato.cli.speaking.summary import show_notes, show_repeating, show_stated_formats
     from sfumato.project.file import load_project
-    from sfumato.publishing.reaudit import key_of_release, original_options
+    from sfumato.publishing.reaudit import audit_large_file, key_of_release, original_options
     from sfumato.rows.persons import identifiers_away, person_notes_away
 
     described = load_project(project) if project else None
     home.check_audit(AskedAudit(path, manifest_path, original, described, options, roles))
     secret = key_of_release(manifest_path, project=project, file=key)
-    with home.opened("auditing") as (rows, _):
-        beside = None if described is None else opened_project(rows, described)
+    with home.opened("auditing") as (open_table, progress):
+        beside = None if described is None else opened_project(open_table, described)
         if original is not None:
             show_stated_formats(options, manifest_path)
-            opened = rows.open(original, None, original_options(options, manifest_path))
+            opened = open_table(original, options=original_options(options, manifest_path))
             beside = _described_as(opened, with_given_roles(opened.outline, roles))
         if beside is not None:
             show_repeating(identifiers_away(beside, home.memory.n_bytes))
             show_notes(person_notes_away(beside))
-        return rows.audited(path, manifest_path, beside, True if project else roles.keys(), secret)
+        declared: Declared = True if project else roles.keys()
+        return audit_large_file(
+            path, manifest_path, home.memory, original=beside, key=secret, check_roles=declared, progress=progress
+        )
 
 
 def profile_away(path: str, options: ReadOptions, roles: dict[str, Role], home: Home, as_json: bool) -> None:
     """Print the risk profile of a table that is not in memory."""
+    from sfumato.audit.in_blocks import profile_rows
     from sfumato.cli.speaking.summary import show_guesses, show_notes, show_profile, show_readings, show_repeating
     from sfumato.rows.persons import identifiers_away, person_notes_away, persons_repeat
 
     home.check_table(path, options, roles)
-    with home.opened("reading") as (rows, _):
-        table = _seen(rows, path, options, roles)
+    with home.opened("reading") as (open_table, progress):
+        table = _seen(open_table, path, options, roles)
         described, guesses = apply_roles(table.outline, roles, quasi_identifiers_as_given=True)
         table = _described_as(table, described)
-        profile = rows.profile(table)
+        profile = profile_rows(table, home.memory.n_bytes, progress)
         identifiers = [] if as_json else identifiers_away(table, home.memory.n_bytes)
         notes = [] if as_json else person_notes_away(table)
         are_rows = not as_json and persons_repeat(table, home.memory.n_bytes)

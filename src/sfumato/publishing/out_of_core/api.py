@@ -12,9 +12,9 @@ from sfumato.audit.checks import AuditReport
 from sfumato.errors import InvalidParameterError
 from sfumato.progress import Progress
 from sfumato.publishing.manifest_file import manifest_path_for
-from sfumato.publishing.out_of_core.release import ON_A_CLUSTER, audit_large_file, check_able, propose, publish_large
+from sfumato.publishing.out_of_core.release import ON_A_CLUSTER, check_able, propose, publish_large
 from sfumato.publishing.publish import Published, check_targets
-from sfumato.publishing.reaudit import open_original
+from sfumato.publishing.reaudit import audit_large_file, open_original
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import LargeTable, open_large
 from sfumato.rows.persons import one_row_each

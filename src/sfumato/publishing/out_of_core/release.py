@@ -10,10 +10,7 @@ from typing import Any, BinaryIO
 
 from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.checks import AuditReport
-from sfumato.audit.evidence import with_names_of_files
-from sfumato.audit.not_in_memory import audit_rows
-from sfumato.audit.out_of_core import BlockReader
-from sfumato.audit.reading.columns import Declared
+from sfumato.audit.in_blocks import audit_rows, n_unique_in_blocks
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import AboutValues, LDiversity
 from sfumato.manifest import Manifest, stating_unique_rows
@@ -33,7 +30,7 @@ from sfumato.publishing.out_of_core.from_base import propose_counted
 from sfumato.publishing.out_of_core.proposal import Proposal, propose_features
 from sfumato.publishing.out_of_core.sampled import propose_fitted, propose_sampled
 from sfumato.publishing.publish import Published, Recorded, check_targets, staged_files
-from sfumato.publishing.reaudit import open_released, read_manifest
+from sfumato.publishing.reaudit import open_released
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.out_of_core import LargeTable
 from sfumato.rows.persons import n_repeating_persons
@@ -182,25 +179,27 @@ def staged_large(
     def write(file: BinaryIO, output_format: str) -> None:
         proposal.write(file, output_format, memory, in_rows(progress, original.n_rows, "rows written"))
 
-    opened: list[tuple[LargeTable, BlockReader]] = []
+    opened: list[LargeTable] = []
+
+    def auditing(manifest: Manifest) -> Progress | None:
+        return in_rows(progress, int(manifest.output["rows"]), "rows audited")
 
     def measure(written: Path, manifest: Manifest) -> Mapping[str, Any]:
         give_back()
-        auditing = in_rows(progress, int(manifest.output["rows"]), "rows audited")
-        released = open_released(written, manifest, memory.n_bytes, progress=auditing)
-        reader = BlockReader(memory.n_bytes, auditing)
-        opened.append((released, reader))
-        return stating_unique_rows(manifest.evidence, reader.n_unique_rows(released), released.n_rows)
+        released = open_released(written, manifest, memory.n_bytes, progress=auditing(manifest))
+        opened.append(released)
+        n_unique = n_unique_in_blocks(released, memory.n_bytes, auditing(manifest))
+        return stating_unique_rows(manifest.evidence, n_unique, released.n_rows)
 
     def audit(written: Path, manifest: Manifest, digest: str) -> AuditReport:
-        released, reader = opened[0]
         return audit_rows(
-            reader,
-            released,
+            opened[0],
             manifest.to_dict(),
             AuditorHas(
                 original=original, original_sha256=original.source.sha256, key=proposal.release.audit_key, roles=True
             ),
+            memory=memory.n_bytes,
+            progress=auditing(manifest),
             released_sha256=digest,
             file=written,
         )
@@ -211,7 +210,7 @@ def staged_large(
 
         def appear_described() -> Published:
             published = appear()
-            return replace(published, release=replace(published.release, table=opened[0][0].outline))
+            return replace(published, release=replace(published.release, table=opened[0].outline))
 
         yield appear_described
 
@@ -234,33 +233,3 @@ def check_large_targets(original: OutlinedTable, path: str | Path, *, force: boo
     from sfumato.publishing.spark import as_on_cluster, check_folder_targets, inputs_of
 
     check_folder_targets(target, manifest_path_for(target), inputs_of(as_on_cluster(original)), force=force)
-
-
-def audit_large_file(
-    path: str | Path,
-    manifest_path: str | Path,
-    memory: Memory,
-    *,
-    original: LargeTable | None = None,
-    key: bytes | None = None,
-    check_roles: Declared = False,
-    progress: Progress | None = None,
-) -> AuditReport:
-    """Audit a release that is on disk, as ``publishing.reaudit.audit_published``, with no table in memory."""
-    manifest, entries = read_manifest(Path(manifest_path))
-    auditing = in_rows(progress, manifest.output["rows"], "rows audited")
-    released = open_released(path, manifest, memory.n_bytes, progress=auditing)
-    report = audit_rows(
-        BlockReader(memory.n_bytes, auditing),
-        released,
-        entries,
-        AuditorHas(
-            original=original,
-            original_sha256=original.source.sha256 if original is not None else None,
-            key=key,
-            roles=check_roles,
-        ),
-        released_sha256=released.source.sha256,
-        file=path,
-    )
-    return with_names_of_files(report, entries, path, original.source if original is not None else None)

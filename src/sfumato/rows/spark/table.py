@@ -1,7 +1,7 @@
 """Tables on a Spark cluster: what their columns hold, counted there and understood here, and their rows as codes.
 
 Cells are understood exactly as :func:`sfumato.table.io.read.read_table` does. The driver sees distinct values and
-counts, never rows.
+counts, and whole rows only in parts that fit its memory.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
 from sfumato.progress import Progress
@@ -38,13 +39,15 @@ from sfumato.schema import AS_TEXT, Column, Kind, Reading, Schema
 from sfumato.table.cells import CellRules, ColumnCoder, check_names, plain_array
 from sfumato.table.coding import CodedColumn, PersonRows, Source, Table, plain_type
 from sfumato.table.io.bytes import open_stored
-from sfumato.table.io.parquet import StoredParquet, is_folder, refuse_more_than_parts
+from sfumato.table.io.parquet import StoredParquet, is_folder
 from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, as_read, check_covers
 from sfumato.table.orders.recognise import with_recognised_order
 from sfumato.table.reading.columns import format_named, guessed_format
-from sfumato.table.weighted import OpenColumn, Rows, RowsOnCluster, WeightedColumn, kept_column
+from sfumato.table.weighted import Block, OpenColumn, OutlinedTable, Rows, WeightedColumn, kept_column
 
 _BYTES_A_PLACE = 64
+_CELLS_AT_ONCE = 1 << 23
+_ROWS_AT_ONCE = 1 << 16
 _BYTES_A_VALUE = 4000
 _SHARE_OF_VALUES = 16
 _COLUMNS_A_JOB = 16
@@ -54,7 +57,7 @@ _FRAME = "<pyspark>"
 
 
 @dataclass(frozen=True, repr=False)
-class ClusterTable(RowsOnCluster):
+class ClusterTable(OutlinedTable):
     """A table whose rows stay on a cluster.
 
     Parameters
@@ -66,6 +69,7 @@ class ClusterTable(RowsOnCluster):
     session : SparkSession
     """
 
+    keeps_order = False
     source: Source | None
     session: Session
     _frame: Frame
@@ -110,6 +114,63 @@ class ClusterTable(RowsOnCluster):
             cells.append(sf.col(f"c{i}"))
         return looked_up(self.session, frame, lookups).select(*cells, *also)
 
+    def blocks(
+        self, names: Sequence[str], *, as_cells: Collection[str] = (), progress: Progress | None = None
+    ) -> Iterator[Block]:
+        """Equal rows of some columns one after the other: the cluster counts them, and they come in parts that fit.
+
+        Raises
+        ------
+        InputError
+            If there are other rows than when the table was opened.
+        """
+        n_given = 0
+        for found in self._distinct_rows(names):
+            columns = [found.column(i).combine_chunks() for i in range(len(names))]
+            if any(own.null_count for own, name in zip(columns, names, strict=True) if not self.is_open(name)):
+                raise self._changed()
+            ends = np.cumsum(found.column("n").to_numpy())
+            n_rows = int(ends[-1]) if len(ends) else 0
+            for first in range(0, n_rows, _ROWS_AT_ONCE):
+                places = np.arange(first, min(first + _ROWS_AT_ONCE, n_rows))
+                rows = pa.array(np.searchsorted(ends, places, side="right"))
+                cells = {name: own.take(rows) for name, own in zip(names, columns, strict=True)}
+                yield {name: self._as_wanted(name, own, name in as_cells) for name, own in cells.items()}
+                n_given += len(rows)
+                if progress is not None:
+                    progress(n_given, 0, f"{n_given:,} rows read")
+        if n_given != self.n_rows:
+            raise self._changed()
+
+    def _as_wanted(self, name: str, cells: pa.Array, as_cells: bool) -> NDArray[np.int32] | pa.Array:
+        column = self.outline[name]
+        if isinstance(column, OpenColumn):
+            return cells.cast(column.values.type)
+        return column.values.take(cells) if as_cells else cells.to_numpy()
+
+    def _distinct_rows(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """Distinct rows of some columns with their counts ``n``, in parts that fit in memory."""
+        from pyspark.sql import functions as sf
+
+        keys, width = [f"c{i}" for i in range(len(names))], len(names) + 1
+        is_small = self.n_rows * width <= _CELLS_AT_ONCE
+        with watching(self.session), exact_settings(self.session):
+            rows = self.rows([wanted for name in names for wanted in self._values_of(name)])
+            counted = rows.groupBy(*keys).agg(sf.count(sf.lit(1)).alias("n"))
+            n_parts = 1 if is_small else -(-counted.persist().count() * width // _CELLS_AT_ONCE)
+        try:
+            for part in range(n_parts):
+                with watching(self.session), exact_settings(self.session):
+                    found = counted.where(sf.pmod(sf.xxhash64(*keys), sf.lit(n_parts)) == part).toArrow()
+                yield found
+        finally:
+            if not is_small:
+                counted.unpersist()
+
+    def _changed(self) -> InputError:
+        problem = "changed while it was being read"
+        return InputError(problem, path=self.place, hint="read it again when no program is writing to it")
+
     def taken(self, names: Sequence[str], rows: Rows, *, progress: Progress | None = None) -> dict[str, CodedColumn]:
         """Take some rows, given by their places in the files, ascending; only these come to the driver.
 
@@ -129,8 +190,7 @@ class ClusterTable(RowsOnCluster):
             found = self._understood(drawn, list(zip(names, codes, strict=True)), "place").toArrow()
         is_unknown = any(found.column(i).null_count for i, name in enumerate(names) if not self.is_open(name))
         if found.num_rows != len(rows) or is_unknown:
-            problem = "changed while it was being read"
-            raise InputError(problem, path=self.place, hint="read it again when no program is writing to it")
+            raise self._changed()
         ordered = found.take(pc.sort_indices(found, [("place", "ascending")]))
         return {name: self.coded(name, ordered.column(i).chunks) for i, name in enumerate(names)}
 
@@ -209,11 +269,6 @@ class ClusterTable(RowsOnCluster):
 
     def _open_cell(self, cell: Any, name: str, column: OpenColumn) -> Any:
         return clean_cell(cell, self._stored[name].type, column.values.type, self.schema.missing_tokens(name))
-
-    def ensure_alone(self) -> None:
-        """Refuse a folder in which there is more than the files that were read."""
-        if self._hashed is not None:
-            refuse_more_than_parts(self._hashed.path)
 
     def ensure_unchanged(self) -> None:
         """Refuse a file whose bytes are others than when it was opened; nothing is known of a DataFrame."""

@@ -11,7 +11,7 @@ import pytest
 import sfumato
 from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.audit.claims import read_claims
-from sfumato.audit.not_in_memory import beyond_counts
+from sfumato.audit.in_blocks import beyond_counts
 from sfumato.audit.verify import audit_release
 from sfumato.cli.main import run
 from sfumato.collaborate.joint.generalization import generalized_columns

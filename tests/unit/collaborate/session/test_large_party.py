@@ -39,9 +39,9 @@ from sfumato.errors import (
     SchemaError,
 )
 from sfumato.manifest import in_three_digits, manifest_digest
-from sfumato.publishing.out_of_core.release import audit_large_file, publish_large
+from sfumato.publishing.out_of_core.release import publish_large
 from sfumato.publishing.publish import make_release, publish
-from sfumato.publishing.reaudit import audit_published
+from sfumato.publishing.reaudit import audit_large_file, audit_published
 from sfumato.rows import out_of_core as distinct
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large

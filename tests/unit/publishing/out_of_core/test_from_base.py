@@ -23,8 +23,9 @@ from sfumato.mechanisms.lattice.local import LocalRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.out_of_core.proposal import with_measured_levels
-from sfumato.publishing.out_of_core.release import audit_large_file, propose
+from sfumato.publishing.out_of_core.release import propose
 from sfumato.publishing.publish import publish
+from sfumato.publishing.reaudit import audit_large_file
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
 from sfumato.table.io.read import read_table

@@ -19,9 +19,9 @@ from sfumato.cli.main import run
 from sfumato.errors import InputError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.out_of_core.release import audit_large_file, propose, publish_large
+from sfumato.publishing.out_of_core.release import propose, publish_large
 from sfumato.publishing.publish import make_release, publish
-from sfumato.publishing.reaudit import audit_published
+from sfumato.publishing.reaudit import audit_large_file, audit_published
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
 from sfumato.rows.persons import identifiers_away, one_row_each, persons_repeat

@@ -1,11 +1,12 @@
-"""Persons in every group of a release whose rows are not in memory: which group each distinct row of the original fits.
+"""Persons in every group of a release whose rows are read in blocks.
 
-Where the rows are, persons are counted group by group; here is found which combinations of values make up a group.
+DuckDB counts persons group by group; which combinations of the original's values make up a group is found here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,102 +14,94 @@ from numpy.typing import NDArray
 from sfumato.audit.levels.persons import cell_of_value
 from sfumato.audit.original.cell_rules import CellRule, FittingRule
 from sfumato.audit.original.matching import TooManyLayersError, layers, places_among
-from sfumato.audit.reading.block_counting import GroupKeys
+from sfumato.audit.reading.block_counting import GroupKeys, counted_rows, persons_of_groups
 from sfumato.audit.reading.cells import Containing, unchanged
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import KAnonymity
+from sfumato.progress import Progress
 from sfumato.table.weighted import CountedTable, OutlinedTable
 
 Counts = NDArray[np.int64]
 
 
-CountPersons = Callable[[GroupKeys], tuple[Counts, Counts, Counts]]
-"""Counts where the rows are: the groups that have rows, how many rows, and how many persons each has."""
-CountRows = Callable[[Sequence[str]], CountedTable]
-AskedOfPersons = tuple[KAnonymity, CountedTable, OutlinedTable, Sequence[CellRule], CountRows, CountPersons]
-"""What the functions of this module are given: see :func:`measure_away`."""
-
-
-def measure_away(
-    guarantee: KAnonymity,
-    counted: CountedTable,
-    original: OutlinedTable,
-    rules: Sequence[CellRule],
-    count_rows: CountRows,
-    count_persons: CountPersons,
-) -> float:
-    """Fewest persons of a group of equal released rows; 0 for a table without rows.
+@dataclass(frozen=True, eq=False)
+class PersonsInBlocks:
+    """Persons of the groups of equal released rows.
 
     Parameters
     ----------
+    guarantee : KAnonymity
+        What is promised, by persons.
     counted : CountedTable
         Distinct rows of the release, over the columns of the promise at least.
-    count_rows : callable
-        Counts the distinct rows of some columns of the original, where a value may be in several released cells.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it cannot be known whose rows a group holds.
+    original : OutlinedTable
+        Rows before the release, with the column that says whose they are.
+    rules : sequence of CellRule
+        How released cells follow from the original's.
     """
-    known, sizes = _groups(guarantee, counted, original, rules, count_rows)
-    if known is None:
-        return 0
-    found, n_rows, n_persons = count_persons(known)
-    of_group = np.zeros(len(sizes), dtype=np.int64)
-    of_group[found] = n_rows
-    if not np.array_equal(of_group, sizes):
-        problem = "some rows of a group were left out, and others not"
-        raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
-    return int(n_persons.min())
 
+    guarantee: KAnonymity
+    counted: CountedTable
+    original: OutlinedTable
+    rules: Sequence[CellRule]
+    memory: int
+    progress: Progress | None
 
-def losses_away(
-    guarantee: KAnonymity,
-    counted: CountedTable,
-    original: OutlinedTable,
-    rules: Sequence[CellRule],
-    count_rows: CountRows,
-    count_persons: CountPersons,
-) -> tuple[int, int]:
-    """Count the persons who lost a row, and all persons; parameters and errors as of :func:`measure_away`."""
-    known, _ = _groups(guarantee, counted, original, rules, count_rows)
-    if known is None:
-        problem = "no row is released"
-        raise InvalidParameterError("rows", problem, allowed="released in part")
-    before = count_rows(known.columns)
-    numbers = tuple(own + 1 for own in known.numbers)  # 0 is a value that fits no cell
-    of_rows = [own[before[name].codes] for own, name in zip(numbers, known.columns, strict=True)]
-    distinct = np.unique(np.column_stack(of_rows).astype(np.int64), axis=0)
-    is_lost = places_among([own + 1 for own in known.keys], list(distinct.T)) < 0
-    found = []
-    for rows in (distinct[is_lost], distinct):
-        keys = [np.ascontiguousarray(own) for own in rows.T]
-        one_group = GroupKeys(known.columns, numbers, keys, np.zeros(len(rows), dtype=np.int64))
-        found.append(int(count_persons(one_group)[2].sum()) if len(rows) else 0)
-    return found[0], found[1]
+    def fewest(self) -> int:
+        """Fewest persons of a group; 0 for a table without rows.
 
+        Raises
+        ------
+        InvalidParameterError
+            If it cannot be known whose rows a group holds.
+        """
+        known, sizes = self._groups()
+        if known is None:
+            return 0
+        found, n_rows, n_persons = self._persons_of(known)
+        of_group = np.zeros(len(sizes), dtype=np.int64)
+        of_group[found] = n_rows
+        if not np.array_equal(of_group, sizes):
+            problem = "some rows of a group were left out, and others not"
+            raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
+        return int(n_persons.min())
 
-def _groups(
-    guarantee: KAnonymity,
-    counted: CountedTable,
-    original: OutlinedTable,
-    rules: Sequence[CellRule],
-    count_rows: CountRows,
-) -> tuple[GroupKeys | None, Counts]:
-    """Which rows are in which group, and the released rows of each; no keys where nothing is released."""
-    named = {rule.name: rule for rule in rules}
-    own = [named[name] for name in guarantee.columns]
-    codes = np.column_stack([counted[name].codes for name in guarantee.columns]).astype(np.int64)
-    groups, of_row = np.unique(codes, axis=0, return_inverse=True)
-    sizes = np.zeros(len(groups), dtype=np.int64)
-    np.add.at(sizes, of_row.reshape(-1), counted.row_counts)
-    if not len(groups):
-        return None, sizes
-    if not any(_overlap(rule) for rule in own):
-        return _by_values(own, groups), sizes
-    before = count_rows(tuple(rule.column for rule in own))
-    return _by_counts(own, groups, sizes, original, before, counted), sizes
+    def losses(self) -> tuple[int, int]:
+        """Count the persons who lost a row, and all persons; errors as of :meth:`fewest`."""
+        known, _ = self._groups()
+        if known is None:
+            problem = "no row is released"
+            raise InvalidParameterError("rows", problem, allowed="released in part")
+        before = counted_rows(self.original, known.columns, self.memory, self.progress)
+        numbers = tuple(own + 1 for own in known.numbers)  # 0 is a value that fits no cell
+        of_rows = [own[before[name].codes] for own, name in zip(numbers, known.columns, strict=True)]
+        distinct = np.unique(np.column_stack(of_rows).astype(np.int64), axis=0)
+        is_lost = places_among([own + 1 for own in known.keys], list(distinct.T)) < 0
+        found = []
+        for rows in (distinct[is_lost], distinct):
+            keys = [np.ascontiguousarray(own) for own in rows.T]
+            one_group = GroupKeys(known.columns, numbers, keys, np.zeros(len(rows), dtype=np.int64))
+            found.append(int(self._persons_of(one_group)[2].sum()) if len(rows) else 0)
+        return found[0], found[1]
+
+    def _persons_of(self, known: GroupKeys) -> tuple[Counts, Counts, Counts]:
+        return persons_of_groups(self.original, known, self.guarantee.unit, self.memory // 2, self.progress)
+
+    def _groups(self) -> tuple[GroupKeys | None, Counts]:
+        """Which rows are in which group, and the released rows of each; no keys where nothing is released."""
+        named = {rule.name: rule for rule in self.rules}
+        own = [named[name] for name in self.guarantee.columns]
+        codes = np.column_stack([self.counted[name].codes for name in self.guarantee.columns]).astype(np.int64)
+        groups, of_row = np.unique(codes, axis=0, return_inverse=True)
+        sizes = np.zeros(len(groups), dtype=np.int64)
+        np.add.at(sizes, of_row.reshape(-1), self.counted.row_counts)
+        if not len(groups):
+            return None, sizes
+        if not any(_overlap(rule) for rule in own):
+            return _by_values(own, groups), sizes
+        columns = tuple(rule.column for rule in own)
+        before = counted_rows(self.original, columns, self.memory, self.progress)
+        return _by_counts(own, groups, sizes, self.original, before, self.counted), sizes
 
 
 def _overlap(rule: CellRule) -> bool:
