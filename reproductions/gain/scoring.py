@@ -19,9 +19,10 @@ from sklearn.preprocessing import StandardScaler
 
 from reproductions.adult_hierarchies import adult_hierarchies
 from reproductions.public_data import load_adult
-from sfumato.audit.levels.anonymity import share_below
 from sfumato.audit.levels.registry import measured_level
-from sfumato.audit.reading.columns import Columns, group_rows
+from sfumato.audit.profile import ROWS_BELOW
+from sfumato.audit.reading.columns import Columns
+from sfumato.audit.reading.equivalence import classes_of_rows
 from sfumato.evaluation.encoding import GeneralizedEncoder, Matrix
 from sfumato.evaluation.utility import CrossValidatedUtility, cross_validated_utility
 from sfumato.guarantees import KAnonymity, LDiversity, UniquePatterns
@@ -250,7 +251,8 @@ def held_by(recoder: Any, table: Table) -> Held:
         return int(k), 0 if SENSITIVE in over else int(measured_level(LDiversity(L, SENSITIVE, over), released))
 
     unique = measured_level(UniquePatterns(0.0, names), released)
-    below = share_below(group_rows(Columns(released), names), K)
+    with classes_of_rows(Columns(released), names) as classes:
+        below = classes.ask(ROWS_BELOW, k=K) / max(released.n_rows, 1)
     n_suppressed = table.n_rows - released.n_rows
     height = height_of(released, n_suppressed, names) if levels else None
     return Held(levels, n_suppressed, *k_and_l(coarsened), *k_and_l(names), unique, below, height)

@@ -21,12 +21,13 @@ import pyarrow.compute as pc
 from sfumato.audit.checks import GIVE_BOTH, GIVE_KEY, AuditReport, Check, Unchecked, agrees, check_risk, listed
 from sfumato.audit.claims import BUCKETED, ClaimedCommitment, Claims, is_number, is_synthetic, read_claims
 from sfumato.audit.descriptions import described_otherwise
-from sfumato.audit.levels.anonymity import anonymity_level, containment_level, sample_uniques
-from sfumato.audit.levels.buckets import largest_share, smallest_bucket
-from sfumato.audit.levels.diversity import distinct_level
+from sfumato.audit.levels.anonymity import SMALLEST_CLASS, UNIQUE_CLASSES, containment_level
+from sfumato.audit.levels.buckets import LARGEST_SHARE
+from sfumato.audit.levels.diversity import DISTINCT
 from sfumato.audit.original.copies import COPIED_ROWS
 from sfumato.audit.original.preparation import keyed
-from sfumato.audit.reading.columns import AnyTable, Columns, classes_without, group_rows, joint_counts
+from sfumato.audit.reading.columns import AnyTable, Columns
+from sfumato.audit.reading.equivalence import classes_of_rows
 from sfumato.audit.reading.values import GENERALIZED, numbers_in
 from sfumato.errors import ManifestError, SchemaError
 from sfumato.guarantees import BucketDiversity
@@ -41,18 +42,24 @@ def _containment(columns: Columns, claims: Claims) -> float:
 
 
 def _smallest_class(columns: Columns, claims: Claims) -> float:
-    return anonymity_level(group_rows(columns, columns.with_role(Role.QUASI_IDENTIFIER)))
+    with classes_of_rows(columns, columns.with_role(Role.QUASI_IDENTIFIER)) as classes:
+        return classes.ask(SMALLEST_CLASS)
 
 
 def _unique_fraction(columns: Columns, claims: Claims) -> float:
-    return sample_uniques(group_rows(columns, columns.with_role(Role.QUASI_IDENTIFIER))) / max(columns.n_rows, 1)
+    return _share_of_unique(columns, columns.with_role(Role.QUASI_IDENTIFIER))
 
 
 def _unique_rows(columns: Columns, claims: Claims) -> float:
     """Share of rows that no other row equals on everything that is released."""
     made = {name for name, claimed in claims.prepared.items() if claimed.has("pseudonym")}
     names = [name for name in columns.names if name not in made]  # a pseudonym is unique and says nothing
-    return sample_uniques(group_rows(columns, names)) / max(columns.n_rows, 1)
+    return _share_of_unique(columns, names)
+
+
+def _share_of_unique(columns: Columns, names: Sequence[str]) -> float:
+    with classes_of_rows(columns, names) as classes:
+        return classes.ask(UNIQUE_CLASSES) / max(columns.n_rows, 1)
 
 
 def _least_different_values(columns: Columns, claims: Claims) -> float:
@@ -61,11 +68,16 @@ def _least_different_values(columns: Columns, claims: Claims) -> float:
     if not sensitive:
         problem = "no released column is sensitive"
         raise SchemaError(problem)
-    return min(distinct_level(joint_counts(columns, classes_without(columns, name), name)) for name in sensitive)
+    found = []
+    for name in sensitive:
+        with classes_of_rows(columns, columns.quasi_identifiers_without(name), name) as classes:
+            found.append(classes.ask(DISTINCT))
+    return min(found)
 
 
 def _smallest_bucket(columns: Columns, claims: Claims) -> float:
-    return smallest_bucket(columns, _bucket(claims))
+    with classes_of_rows(columns, [_bucket(claims)]) as buckets:
+        return buckets.ask(SMALLEST_CLASS)
 
 
 def _largest_share(columns: Columns, claims: Claims) -> float:
@@ -73,7 +85,11 @@ def _largest_share(columns: Columns, claims: Claims) -> float:
     if not promised:
         problem = "nothing is promised of the sensitive values in buckets"
         raise SchemaError(problem)
-    return max(largest_share(columns, _bucket(claims), sensitive) for sensitive in promised)
+    found = []
+    for name in promised:
+        with classes_of_rows(columns, [_bucket(claims)], name) as buckets:
+            found.append(buckets.ask(LARGEST_SHARE))
+    return max(found)
 
 
 def _bucket(claims: Claims) -> str:
@@ -139,7 +155,8 @@ def _n_quasi(columns: Columns, claims: Claims) -> float:
 
 
 def _n_classes(columns: Columns, claims: Claims) -> float:
-    return len(group_rows(columns, columns.with_role(Role.QUASI_IDENTIFIER)).sizes)
+    with classes_of_rows(columns, columns.with_role(Role.QUASI_IDENTIFIER)) as classes:
+        return classes.ask("SELECT count(*) FROM classes")
 
 
 def _n_buckets(columns: Columns, claims: Claims) -> float | None:

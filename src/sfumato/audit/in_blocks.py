@@ -369,7 +369,9 @@ def _is_measured_in_blocks(guarantee: Guarantee) -> bool:
 def _is_counted(guarantee: Guarantee) -> bool:
     """Whether counts of distinct rows can show a guarantee, whoever counted."""
     judging = JUDGED.get(guarantee.kind)
-    return not guarantee.by_persons and judging is not None and (judging.by_counts or guarantee.kind in PATTERNS)
+    if guarantee.by_persons or judging is None:
+        return False
+    return judging.in_classes is not None or guarantee.kind in PATTERNS
 
 
 def _judged_together(claims: Claims) -> list[str]:

@@ -8,6 +8,7 @@ the promised data only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from sfumato.audit.claims import Claims
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.population_table import GivenPopulation, InPopulation
 from sfumato.audit.reading.columns import AnyTable, Columns
+from sfumato.audit.reading.equivalence import EquivalenceClasses
 
 FindDetermining = Callable[[Sequence[str], str], list[str]]
 
@@ -62,17 +64,22 @@ class Judging:
     ----------
     parameters : tuple of str
         Entries that a mechanism may have as parameters of the same name: they must be the same. The first is the level.
+    in_classes : callable or None
+        Measures the level on classes of equal rows, with the values of the guarantee's sensitive column if it has one:
+        by rows or by persons, and wherever rows are, for counts of distinct rows are enough.
+    over : callable or None
+        Columns whose equal rows are a class; ``None``: those that the guarantee says it holds on.
+    between_spellings : bool
+        Whether the level is taken between values and between their spellings, of which the larger counts as the worse.
     on_release : callable or None
         Measures the level on the released table alone.
     with_original : callable or None
         Measures the level on the release and its original.
     by_persons : callable or None
-        Measures the level by persons, on the release and its original, which says whose a row is.
+        Measures the level by persons, on the release and its original, which says whose a row is; ``None``: in classes.
     in_population : callable or None
         Measures the level on the release and a table of the population. Without any of these functions a promise is
         one about how a release came about, see :mod:`sfumato.audit.levels.differential_privacy`.
-    by_counts : bool
-        Whether counts of distinct released rows are enough to judge it by rows, out of core and on a cluster too.
     is_about_fitting_rows : bool
         Whether it is about which released rows fit which original ones.
     further : callable or None
@@ -80,13 +87,31 @@ class Judging:
     """
 
     parameters: tuple[str, ...] = ()
+    in_classes: Callable[[Any, EquivalenceClasses], float] | None = None
+    over: Callable[[Any], Sequence[str]] | None = None
+    between_spellings: bool = False
     on_release: Callable[[Any, AnyTable], float] | None = None
     with_original: Callable[[Any, ReleaseVsOriginal], float] | None = None
     by_persons: Callable[[Any, ReleaseVsOriginal], float] | None = None
     in_population: Callable[[Any, InPopulation], float] | None = None
-    by_counts: bool = False
     is_about_fitting_rows: bool = False
     further: Callable[[Any, Evidence], Iterator[Check | Unchecked]] | None = None
+
+    def columns_of_classes(self, guarantee: Any) -> Sequence[str]:
+        """Columns whose equal rows are a class."""
+        return guarantee.over if self.over is None else self.over(guarantee)
+
+    def level_in(
+        self, guarantee: Any, counted: Callable[[bool], AbstractContextManager[EquivalenceClasses]], *, are_merged: bool
+    ) -> float:
+        """Measure in classes, counted with one value for all its spellings and, if any are merged, with each as one."""
+        if self.in_classes is None:
+            raise AssertionError
+        found = []
+        for spelled in (False, True) if self.between_spellings and are_merged else (False,):
+            with counted(spelled) as classes:
+                found.append(self.in_classes(guarantee, classes))
+        return max(found)
 
 
 JUDGED: dict[str, Judging] = {}

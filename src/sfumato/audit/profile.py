@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from sfumato.audit.levels.anonymity import anonymity_level, containment_level, sample_uniques, share_below
-from sfumato.audit.levels.diversity import closeness_level, distinct_level, entropy_level, recursive_level
+from sfumato.audit.levels.anonymity import SMALLEST_CLASS, UNIQUE_CLASSES, containment_level
+from sfumato.audit.levels.diversity import DISTINCT, ENTROPY, closeness, recursive_level
 from sfumato.audit.levels.persons_at_risk import Risks, highest_of_each, largest_share, named, persons_of_classes
-from sfumato.audit.reading.columns import (
-    AnyTable,
-    Classes,
-    Columns,
-    classes_without,
-    group_rows,
-    joint_counts,
-    n_merged_spellings,
-)
+from sfumato.audit.reading.columns import AnyTable, Columns, group_rows
+from sfumato.audit.reading.equivalence import classes_of_rows, n_merged_spellings
 from sfumato.errors import NotBinaryError
 from sfumato.schema import Kind, Role
 
 RISK_LEVELS = (2, 3, 5, 10)
 RECURSIVE_C = 3.0
+ROWS_BELOW = "SELECT coalesce(sum(size) FILTER (size < $k), 0) FROM classes"
 
 
 def risk_profile(table: AnyTable) -> dict[str, Any]:
@@ -40,22 +35,24 @@ def risk_profile(table: AnyTable) -> dict[str, Any]:
     """
     columns = Columns(table)
     quasi_identifiers = columns.with_role(Role.QUASI_IDENTIFIER)
-    classes = group_rows(columns, quasi_identifiers)
-    k, uniques = anonymity_level(classes), sample_uniques(classes)
     n_rows = max(columns.n_rows, 1)
-    by_rows: dict[str, Any] = {"largest": 1 / k if k else 0.0, "mean": len(classes.sizes) / n_rows}
-    persons, by_persons = _persons(columns, classes) or ({}, by_rows)
+    with classes_of_rows(columns, quasi_identifiers) as classes:
+        k, uniques = int(classes.ask(SMALLEST_CLASS)), int(classes.ask(UNIQUE_CLASSES))
+        n_classes = int(classes.ask("SELECT count(*) FROM classes"))
+        n_below = {level: classes.ask(ROWS_BELOW, k=level) for level in RISK_LEVELS}
+    by_rows: dict[str, Any] = {"largest": 1 / k if k else 0.0, "mean": n_classes / n_rows}
+    persons, by_persons = _persons(columns, quasi_identifiers) or ({}, by_rows)
     return {
         "n_rows": columns.n_rows,
         "quasi_identifiers": list(quasi_identifiers),
         "k": k,
-        "n_classes": len(classes.sizes),
+        "n_classes": n_classes,
         "sample_uniques": {"count": uniques, "share": uniques / n_rows},
-        "share_of_rows_at_risk": {str(level): share_below(classes, level) for level in RISK_LEVELS},
+        "share_of_rows_at_risk": {str(level): n / n_rows for level, n in n_below.items()},
         **persons,
         "reidentification_risk": by_persons,
         "sensitive": {
-            name: _sensitive(columns, classes_without(columns, name), name)
+            name: _sensitive(columns, columns.quasi_identifiers_without(name), name)
             for name in columns.with_role(Role.SENSITIVE)
         },
         "target": _target(columns),
@@ -63,7 +60,7 @@ def risk_profile(table: AnyTable) -> dict[str, Any]:
     }
 
 
-def _persons(columns: Columns, classes: Classes) -> tuple[dict[str, Any], dict[str, Any]] | None:
+def _persons(columns: Columns, over: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """Figures of persons, and their risk; ``None`` where no column identifies them, or each has one row."""
     names = columns.with_role(Role.PERSON)
     if not names or columns.row_counts is not None:
@@ -71,6 +68,7 @@ def _persons(columns: Columns, classes: Classes) -> tuple[dict[str, Any], dict[s
     people = np.unique(columns.coded(names[0]).codes, return_inverse=True)[1]
     if int(people.max(initial=-1)) + 1 >= columns.n_rows:
         return None
+    classes = group_rows(columns, over)
     in_class = persons_of_classes(classes.ids, people)
     risks = highest_of_each(people, 1 / in_class[classes.ids])
     fewest = np.rint(1 / risks)
@@ -91,23 +89,27 @@ def _largest_and_mean(risks: Risks) -> dict[str, float]:
     return {"largest": largest, "mean": min(float(risks.mean()), largest)}  # a mean of equal numbers may be rounded up
 
 
-def _sensitive(columns: Columns, classes: Classes, name: str) -> dict[str, Any]:
-    joint = joint_counts(columns, classes, name)
-    has_order = columns.describe(name).kind is not Kind.CATEGORICAL
-    return {
-        "distinct_l": distinct_level(joint),
-        "entropy_l": entropy_level(joint),
-        "recursive_l": {"c": RECURSIVE_C, "l": recursive_level(joint, RECURSIVE_C)},
-        "t_equal": closeness_level(columns, classes, name, "equal"),
-        "t_ordered": closeness_level(columns, classes, name, "ordered") if has_order else None,
-        "n_merged_spellings": n_merged_spellings(columns, name),
-    }
+def _sensitive(columns: Columns, over: Sequence[str], name: str) -> dict[str, Any]:
+    has_order, n_merged = columns.describe(name).kind is not Kind.CATEGORICAL, n_merged_spellings(columns, name)
+    distances: dict[str, float | None] = {"equal": 0.0, "ordered": 0.0 if has_order else None}
+    for spelled in (False, True) if n_merged else (False,):  # the larger one counts: merging values can hide a distance
+        with classes_of_rows(columns, over, name, spelled=spelled) as classes:
+            distances = {own: None if t is None else max(t, closeness(classes, own)) for own, t in distances.items()}
+    with classes_of_rows(columns, over, name) as classes:
+        return {
+            "distinct_l": int(classes.ask(DISTINCT)),
+            "entropy_l": classes.ask(ENTROPY),
+            "recursive_l": {"c": RECURSIVE_C, "l": recursive_level(classes, RECURSIVE_C)},
+            "t_equal": distances["equal"],
+            "t_ordered": distances["ordered"],
+            "n_merged_spellings": n_merged,
+        }
 
 
 def _target(columns: Columns) -> dict[str, Any] | None:
     for name in columns.with_role(Role.TARGET):
-        one_class = group_rows(columns, ())
-        return {"column": name, "n_classes": len(joint_counts(columns, one_class, name).totals)}
+        with classes_of_rows(columns, (), name) as one_class:
+            return {"column": name, "n_classes": int(one_class.ask("SELECT count(*) FROM totals"))}
     return None
 
 

@@ -55,7 +55,8 @@ from sfumato.audit.levels.tree_disclosure import check_disclosure
 from sfumato.audit.original.labels import check_labels
 from sfumato.audit.original.part_of_union import check_part
 from sfumato.audit.original.preparation import check_prepared
-from sfumato.audit.reading.columns import AnyTable, Columns, Declared, n_merged_spellings
+from sfumato.audit.reading.columns import AnyTable, Columns, Declared
+from sfumato.audit.reading.equivalence import n_merged_spellings
 from sfumato.audit.reading.identifiers import check_identifiers
 from sfumato.audit.reading.row_order import is_sorted, kept_as_read
 from sfumato.errors import InvalidParameterError, SchemaError

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.audit.reading.columns import Columns, group_rows, joint_counts
+from sfumato.audit.levels.anonymity import UNIQUE_CLASSES
+from sfumato.audit.reading.columns import Columns
+from sfumato.audit.reading.equivalence import classes_of_rows
 from sfumato.errors import SfumatoError, on_one_line
 from sfumato.guarantees import Containment, guarantee_from_dict
 from sfumato.manifest import AnyTable, Manifest
@@ -277,7 +279,8 @@ def in_short(
 
 def unique_share(shown: Columns, names: Sequence[str]) -> float:
     """Share of the rows that are unique on some columns together."""
-    return float(np.count_nonzero(group_rows(shown, names).sizes == 1) / max(shown.n_rows, 1))
+    with classes_of_rows(shown, names) as classes:
+        return classes.ask(UNIQUE_CLASSES) / max(shown.n_rows, 1)
 
 
 def _not_covered(shown: Columns) -> tuple[str, ...]:
@@ -376,7 +379,5 @@ def _one_class(shown: Columns, manifest: Manifest) -> float | None:
         own = next((set(names) for names in done["slices"] if targets[0] in names), None)
         moved = {name for names in done["slices"] for name in names}
         known = [done["bucket"], *(name for name in known if (name not in moved if own is None else name in own))]
-    classes = group_rows(shown, known)
-    joint = joint_counts(shown, classes, targets[0])
-    is_alike = np.bincount(joint.class_ids, minlength=len(classes.sizes)) == 1
-    return float(classes.sizes[is_alike].sum() / max(shown.n_rows, 1))
+    with classes_of_rows(shown, known, targets[0]) as classes:
+        return classes.ask("SELECT coalesce(sum(size) FILTER (n = size), 0) FROM pairs") / max(shown.n_rows, 1)

@@ -14,12 +14,10 @@ from sfumato.audit.kinds import JUDGED
 from sfumato.audit.levels.buckets import (
     check_bucket_numbers,
     check_bucket_promise,
-    measure_diversity,
-    measure_size,
 )
 from sfumato.audit.original.buckets import check_buckets, check_sorted_buckets
 from sfumato.audit.reading.columns import Columns
-from sfumato.audit.verify import audit_release
+from sfumato.audit.verify import audit_release, measured_level
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import KAnonymity, guarantee_from_dict
 from sfumato.guarantees.buckets import BucketDiversity, BucketSize
@@ -113,10 +111,10 @@ def test_buckets_in_another_order_are_seen(mechanism):
 def test_levels_agree_with_counting_by_hand():
     released = Slicer(k=4, l=2).release(original()).table
 
-    assert measure_size(SIZE, released) == min(Counter(cells_of(released, "bucket")).values())
+    assert measured_level(SIZE, released) == min(Counter(cells_of(released, "bucket")).values())
     for beside in ((), ("town",), ("town", "age")):
         guarantee = replace(DIVERSITY, beside=beside)
-        assert measure_diversity(guarantee, released) == naive_diversity(released, "illness", ("bucket", *beside))
+        assert measured_level(guarantee, released) == naive_diversity(released, "illness", ("bucket", *beside))
 
 
 def test_equal_numbers_in_two_spellings_are_one_sensitive_value():
@@ -125,14 +123,14 @@ def test_equal_numbers_in_two_spellings_are_one_sensitive_value():
         Schema.of([Column("bucket"), Column("s", Role.SENSITIVE, Kind.NUMERIC)]),
     )
 
-    assert measure_diversity(BucketDiversity((), "bucket", 2, "s"), table) == 2
+    assert measured_level(BucketDiversity((), "bucket", 2, "s"), table) == 2
 
 
 def test_a_table_without_rows_keeps_no_promise():
     nothing = Anatomy(l=2).release(original()).table.take(np.zeros(0, dtype=np.intp))
 
-    assert measure_size(replace(SIZE, bucket="group"), nothing) == 0
-    assert measure_diversity(replace(DIVERSITY, bucket="group"), nothing) == 0
+    assert measured_level(replace(SIZE, bucket="group"), nothing) == 0
+    assert measured_level(replace(DIVERSITY, bucket="group"), nothing) == 0
 
 
 def test_values_that_stay_at_their_rows_are_seen():

@@ -21,11 +21,12 @@ from sfumato.audit.original.cells_in_blocks import meaning_numbers
 from sfumato.audit.original.fidelity import are_in_order
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.reading.block_counting import counted_rows
-from sfumato.audit.reading.columns import Columns, group_rows, joint_counts
+from sfumato.audit.reading.columns import Columns, group_rows
+from sfumato.audit.reading.equivalence import classes_of_rows
 from sfumato.audit.verify import audit_release
 from sfumato.errors import InputError, ManifestError, SchemaError
 from sfumato.guarantees import Containment, LDiversity
-from sfumato.guarantees.buckets import BucketSize
+from sfumato.guarantees.anonymity import KKAnonymity
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.publishing.out_of_core.release import propose
@@ -228,7 +229,7 @@ def test_another_file_and_a_changed_manifest_are_found(files):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"guarantees": [BucketSize(("town",), "town", 2).to_dict() | {"statement": "", "audited": 2}]},
+        {"guarantees": [KKAnonymity(2, ("town",)).to_dict() | {"statement": "", "audited": 2}]},
         {"perturbation": {"kind": "flipped", "n_cells_changed": 0}},
         {"evidence": {"risk": {"smallest_bucket": 3}}},
     ],
@@ -344,7 +345,7 @@ def test_columns_that_were_not_counted_together_are_not_measured(tmp_path):
     counted = counted_rows(open_large(tmp_path / "a.parquet", memory=PLENTY), ["town"], PLENTY)
     for measure in (
         lambda: group_rows(Columns(counted), ["town", "illness"]),
-        lambda: joint_counts(Columns(counted), group_rows(Columns(counted), ["town"]), "illness"),
+        lambda: classes_of_rows(Columns(counted), ["town"], "illness").__enter__(),
     ):
         with pytest.raises(SchemaError, match="not counted together"):
             measure()

@@ -11,69 +11,33 @@ from numpy.typing import NDArray
 from sfumato.audit.kinds import Judging, UndecidableError, judge
 from sfumato.audit.levels.persons import Ids, fewest_persons_by_fit, released_rows
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
-from sfumato.audit.reading.columns import AnyTable, Classes, Columns, Counts, distinct_patterns, group_rows, summed
+from sfumato.audit.reading.columns import AnyTable, Columns, Counts, distinct_patterns, group_rows, summed
+from sfumato.audit.reading.equivalence import EquivalenceClasses
 from sfumato.audit.reading.values import zero_one
 from sfumato.errors import NotBinaryError
 from sfumato.guarantees import Containment, KAnonymity, UniquePatterns
 
-
-def anonymity_level(classes: Classes) -> int:
-    """Size of the smallest class; 0 for a table without rows, which keeps no promise."""
-    return int(classes.sizes.min()) if len(classes.sizes) else 0
+SMALLEST_CLASS = "SELECT coalesce(min(size), 0) FROM classes"
+UNIQUE_CLASSES = "SELECT count(*) FILTER (size = 1) FROM classes"
 
 
-def sample_uniques(classes: Classes) -> int:
-    """Count the rows that share their values with no other row."""
-    return int((classes.sizes == 1).sum())
+def measure(guarantee: KAnonymity, classes: EquivalenceClasses) -> float:
+    """Largest k that holds: the size of the smallest class; 0 for a table without rows, which keeps no promise."""
+    return classes.ask(SMALLEST_CLASS)
 
 
-def rows_below(classes: Classes, k: int) -> int:
-    """Count the rows in classes smaller than k."""
-    return int(classes.sizes[classes.sizes < k].sum())
-
-
-def share_below(classes: Classes, k: int) -> float:
-    """Share of the rows in classes smaller than k, from 0 to 1; 0 for a table without rows."""
-    return rows_below(classes, k) / max(int(classes.sizes.sum()), 1)
-
-
-def measure(guarantee: KAnonymity, released: AnyTable) -> float:
-    """Largest k that holds on the guarantee's columns; no columns gives the number of rows."""
-    return anonymity_level(group_rows(Columns(released), guarantee.over))
-
-
-def measure_by_persons(guarantee: KAnonymity, pair: ReleaseVsOriginal) -> float:
-    """Fewest persons of a group of equal released rows; 0 for a table without rows."""
-    try:
-        rows = released_rows(guarantee.over, pair)
-    except UndecidableError as exc:
-        raise UndecidableError(str(exc), fewest_persons_by_fit(guarantee, pair)) from None
-    persons = pair.original.coded(guarantee.unit).codes[rows.places]
-    pairs = np.unique(np.column_stack([rows.groups, persons]), axis=0)
-    return int(np.bincount(pairs[:, 0]).min()) if len(pairs) else 0
-
-
-def measure_uniques(guarantee: UniquePatterns, released: AnyTable) -> float:
+def measure_uniques(guarantee: UniquePatterns, classes: EquivalenceClasses) -> float:
     """Share of the rows that are unique on the guarantee's columns; 1 for a table without rows, which keeps nothing."""
-    classes = group_rows(Columns(released), guarantee.columns)
-    return sample_uniques(classes) / int(classes.sizes.sum()) if len(classes.ids) else 1.0
+    return classes.ask("SELECT coalesce(count(*) FILTER (size = 1) / sum(size), 1) FROM classes")
 
 
-judge(
-    KAnonymity.kind,
-    Judging(
-        parameters=("k",),
-        on_release=measure,
-        by_persons=measure_by_persons,
-        by_counts=True,
-    ),
-)
+judge(KAnonymity.kind, Judging(parameters=("k",), in_classes=measure))
 judge(
     UniquePatterns.kind,
     Judging(
         parameters=("max_unique_fraction",),
-        on_release=measure_uniques,
-        by_counts=True,
+        in_classes=measure_uniques,
+        over=lambda guarantee: guarantee.columns,
     ),
 )
 

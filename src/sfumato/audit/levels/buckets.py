@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from sfumato.audit.checks import Check
 from sfumato.audit.claims import Claims
 from sfumato.audit.kinds import Evidence, Judging, judge
-from sfumato.audit.reading.columns import AnyTable, Columns, Refinement, group_rows, joint_counts
+from sfumato.audit.levels.anonymity import SMALLEST_CLASS
+from sfumato.audit.reading.columns import Columns, Refinement
+from sfumato.audit.reading.equivalence import EquivalenceClasses
 from sfumato.audit.reading.row_order import dense_ranks
 from sfumato.audit.reading.values import texts_of
 from sfumato.guarantees import BucketDiversity, BucketSize
@@ -33,34 +35,21 @@ UNSTATED_SEED = 0
 """Seed of the order within buckets where the manifest states none: that order hides nothing, and so may be public."""
 
 
-def measure_size(guarantee: BucketSize, released: AnyTable) -> float:
+def measure_size(guarantee: BucketSize, buckets: EquivalenceClasses) -> float:
     """Rows of the smallest bucket; 0 for a table without rows."""
-    return smallest_bucket(Columns(released), guarantee.bucket)
+    return buckets.ask(SMALLEST_CLASS)
 
 
-def measure_diversity(guarantee: BucketDiversity, released: AnyTable) -> float:
+def measure_diversity(guarantee: BucketDiversity, buckets: EquivalenceClasses) -> float:
     """Rows of a bucket over those with its most frequent sensitive value, in the least diverse bucket.
 
     Of each bucket the rows that are equal on ``beside`` count by themselves. 0 for a table without rows.
     """
-    columns = Columns(released)
-    joint = joint_counts(columns, group_rows(columns, (guarantee.bucket, *guarantee.beside)), guarantee.sensitive)
-    if not len(joint.sizes):
-        return 0.0
-    largest = np.zeros(len(joint.sizes), dtype=np.int64)
-    np.maximum.at(largest, joint.class_ids, joint.counts)
-    return float((joint.sizes / largest).min())
+    return buckets.ask(LEAST_RATIO)
 
 
-def smallest_bucket(columns: Columns, bucket: str) -> int:
-    """Rows of the smallest bucket; 0 for a table without rows."""
-    return int(group_rows(columns, (bucket,)).sizes.min(initial=columns.n_rows))
-
-
-def largest_share(columns: Columns, bucket: str, sensitive: str) -> float:
-    """Largest share of a bucket's rows that have one sensitive value; 0 for a table without rows."""
-    joint = joint_counts(columns, group_rows(columns, (bucket,)), sensitive)
-    return float((joint.counts / joint.sizes[joint.class_ids]).max(initial=0.0))
+LEAST_RATIO = "SELECT coalesce(min(size / n), 0) FROM pairs"
+LARGEST_SHARE = "SELECT coalesce(max(n / size), 0) FROM pairs"
 
 
 def check_bucket_promise(
@@ -179,13 +168,19 @@ def _are_same_bags(of_row: Ids, wanted: Refinement, found: Refinement) -> bool:
 
 judge(
     BucketSize.kind,
-    Judging(parameters=("k",), on_release=measure_size, further=_check_stated),
+    Judging(
+        parameters=("k",),
+        in_classes=measure_size,
+        over=lambda guarantee: (guarantee.bucket,),
+        further=_check_stated,
+    ),
 )
 judge(
     BucketDiversity.kind,
     Judging(
         parameters=("l",),
-        on_release=measure_diversity,
+        in_classes=measure_diversity,
+        over=lambda guarantee: (guarantee.bucket, *guarantee.beside),
         further=_check_stated,
     ),
 )

@@ -1,205 +1,148 @@
-r"""l-diversity: how well the values of a sensitive column are represented in every class.
+r"""l-diversity and t-closeness: the values of a sensitive column in every class.
 
-Distinct, entropy and recursive (c, l)-diversity of [MKGV07]_. A missing value is a value, and spellings of the same
-value are one. A table without rows has level 0, which keeps no promise.
+Distinct, entropy and recursive (c, l)-diversity of [MKGV07]_, and t-closeness in the two distances of [LLV07]_. A
+missing value is a value, ordered last.
 
 References
 ----------
 .. [MKGV07] Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam: l-Diversity: Privacy Beyond k-Anonymity.
    ACM TKDD 1 (2007).
+.. [LLV07] Li, Li, Venkatasubramanian: t-Closeness: Privacy Beyond k-Anonymity and l-Diversity. ICDE 2007.
 """
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
-import numpy as np
-
 from sfumato.audit.kinds import Judging, judge
-from sfumato.audit.levels.persons import PersonValues, larger_of_spellings
+from sfumato.audit.levels.persons import PersonValues, level_in_classes_of_persons
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
-from sfumato.audit.reading.columns import (
-    AnyTable,
-    Classes,
-    Columns,
-    Joint,
-    group_rows,
-    joint_counts,
-    n_merged_spellings,
+from sfumato.audit.reading.equivalence import EquivalenceClasses
+from sfumato.guarantees import ROUNDING, LDiversity, TCloseness
+
+# l-diversity. Spellings of the same value are one. A table without rows has level 0, which keeps no promise.
+
+
+DISTINCT = "SELECT coalesce(min(l), 0) FROM (SELECT count(*) AS l FROM pairs GROUP BY class)"
+"""Smallest number of different values in a class."""
+ENTROPY = """
+SELECT CASE WHEN count(*) = 0 THEN 0 ELSE exp(greatest(min(entropy), 0)) END
+FROM (SELECT -sum(n / size * ln(n / size)) AS entropy FROM pairs GROUP BY class)
+"""
+"""Smallest exponential of a class's entropy: the number of equally frequent values that would be as diverse."""
+RECURSIVE = """
+SELECT coalesce(min(l), 0) FROM (
+    SELECT count(*) FILTER ({is_below}) AS l
+    FROM (
+        SELECT class, size, max(n) OVER (PARTITION BY class) AS most,
+            sum(n) OVER (PARTITION BY class ORDER BY n, value) AS rest
+        FROM pairs
+    )
+    GROUP BY class
 )
-from sfumato.guarantees import ROUNDING, ClosenessDistance, LDiversity, TCloseness
+"""
+r"""Largest l for which every class is recursively (c, l)-diverse; 0 when there is none.
+
+With a class's counts :math:`r_1 \ge r_2 \ge \dots \ge r_m`, (c, l)-diversity is :math:`r_1 < c\,(r_l + \dots + r_m)`.
+The sum for l - 1 has one more term, so a class that satisfies l satisfies l - 1: its l run from 1 to a largest one.
+"""
 
 
-def distinct_level(joint: Joint) -> int:
-    """Smallest number of different values in a class."""
-    if not len(joint.sizes):
-        return 0
-    return int(np.bincount(joint.class_ids, minlength=len(joint.sizes)).min())
+def recursive_level(classes: EquivalenceClasses, c: float) -> int:
+    """Largest l for which every class is recursively (c, l)-diverse.
 
-
-def entropy_level(joint: Joint) -> float:
-    """Smallest exponential of a class's entropy: the number of equally frequent values that would be as diverse."""
-    if not len(joint.sizes):
-        return 0.0
-    shares = joint.counts / joint.sizes[joint.class_ids]
-    entropies = np.bincount(joint.class_ids, weights=-shares * np.log(shares), minlength=len(joint.sizes))
-    return math.exp(max(float(entropies.min()), 0.0))
-
-
-def recursive_level(joint: Joint, c: float) -> int:
-    r"""Largest l for which every class is recursively (c, l)-diverse; 0 when there is none.
-
-    With a class's counts :math:`r_1 \ge r_2 \ge \dots \ge r_m`, (c, l)-diversity is
-    :math:`r_1 < c\,(r_l + \dots + r_m)`; an empty sum is 0.
-
-    Notes
-    -----
-    The sum for l - 1 has one more term, which is not negative, so a class that satisfies l satisfies l - 1. The l of a
-    class therefore run from 1 to a largest one, and the smallest of these is the level of the table. ``c`` is taken
-    as the decimal number that it is written as, and the comparison is made in whole numbers: no rounding.
+    By rows ``c`` is taken as the decimal number that it is written as, and whole numbers are compared. Counts are no
+    larger than the number of rows, so that of all fractions the nearest one that is no larger either decides as c does.
+    Weights of persons have rounding errors: what is not below by more than those does not count as below.
     """
-    if not len(joint.sizes):
-        return 0
-    order = np.lexsort((-joint.counts, joint.class_ids))
-    class_ids, counts = joint.class_ids[order], joint.counts[order]
-    starts = np.searchsorted(class_ids, np.arange(len(joint.sizes)))
-    before = np.concatenate([[0], np.cumsum(counts)])[:-1]
-    tails = joint.sizes[class_ids] - (before - before[starts][class_ids])
-    ratio = Fraction(str(c))
-    largest = int(joint.sizes.max()) * max(ratio.numerator, ratio.denominator)
-    exact = np.int64 if largest < 2**62 else np.object_  # Python's whole numbers have no limit
-    first = counts[starts][class_ids].astype(exact) * ratio.denominator
-    holds = (first < tails.astype(exact) * ratio.numerator).astype(np.bool_)
-    return int(np.bincount(class_ids[holds], minlength=len(joint.sizes)).min())
+    if classes.by_persons:
+        return int(classes.ask(RECURSIVE.format(is_below="most + $slack * size < $c * rest"), slack=ROUNDING, c=c))
+    n_rows = int(classes.ask("SELECT coalesce(sum(size), 1) FROM classes"))
+    exact = min(Fraction(str(c)), Fraction(n_rows + 1))
+    near = exact.limit_denominator(n_rows)
+    is_below = "most * $below < $above * rest" if near >= exact else "most * $below <= $above * rest"
+    return int(classes.ask(RECURSIVE.format(is_below=is_below), above=near.numerator, below=near.denominator))
 
 
-def measure(guarantee: LDiversity, released: AnyTable) -> float:
+def measure(guarantee: LDiversity, classes: EquivalenceClasses) -> float:
     """Largest l that holds, in the guarantee's variant."""
-    columns = Columns(released)
-    joint = joint_counts(columns, group_rows(columns, guarantee.over), guarantee.sensitive)
     if guarantee.variant == "recursive":
-        return recursive_level(joint, guarantee.c or 0.0)
-    return entropy_level(joint) if guarantee.variant == "entropy" else distinct_level(joint)
-
-
-def recursive_level_of_weights(joint: Joint, c: float) -> int:
-    r"""Largest l for which :math:`r_1 < c\,(r_l + \dots + r_m)` in every group, of descending weights r; 0 if none.
-
-    Weights are sums of fractions with rounding errors: what is not below by more than those does not count as below.
-    """
-    if not len(joint.sizes):
-        return 0
-    order = np.lexsort((-joint.counts, joint.class_ids))
-    groups, weights = joint.class_ids[order], joint.counts[order]
-    least = None
-    for group in np.split(weights, np.flatnonzero(np.diff(groups)) + 1):
-        tails = np.cumsum(group[::-1])[::-1]
-        level = int(np.count_nonzero(group[0] + ROUNDING * tails[0] < c * tails))
-        least = level if least is None else min(least, level)
-    return least or 0
+        return recursive_level(classes, guarantee.c or 0.0)
+    return classes.ask(ENTROPY if guarantee.variant == "entropy" else DISTINCT)
 
 
 def measure_by_persons(guarantee: LDiversity, pair: ReleaseVsOriginal) -> float:
-    """Largest l that holds by persons, in the guarantee's variant; 0 for a table without rows."""
-    found = PersonValues.of(guarantee, pair)
+    """Largest l that holds by persons: different values count as far as different persons carry them."""
     if guarantee.variant == "distinct":
-        return found.matched_level()
-    if guarantee.variant == "recursive":
-        return recursive_level_of_weights(found.weights(), guarantee.c or 0.0)
-    return entropy_level(found.weights())
+        return PersonValues.of(guarantee, pair).matched_level()
+    return level_in_classes_of_persons(guarantee, pair)
 
 
-judge(
-    LDiversity.kind,
-    Judging(
-        parameters=("l", "c", "variant"),
-        on_release=measure,
-        by_persons=measure_by_persons,
-        by_counts=True,
-    ),
+judge(LDiversity.kind, Judging(parameters=("l", "c", "variant"), in_classes=measure, by_persons=measure_by_persons))
+
+
+# t-closeness: how far the distribution P of a class's values is from that of the table, Q; from 0 to 1. A table without
+# rows has level 1, the worst. Merging values can hide a distance, hence between spellings, too.
+
+
+EQUAL = """
+SELECT coalesce(max(distance), 1) FROM (
+    SELECT sum(greatest(pairs.n * n_rows - totals.n * size, 0)) / (any_value(size) * any_value(n_rows)) AS distance
+    FROM pairs JOIN totals USING (value), (SELECT sum(n) AS n_rows FROM totals)
+    GROUP BY class
 )
+"""
+r"""Largest :math:`\tfrac12\sum_v |P(v) - Q(v)|` of a class.
 
-
-# t-closeness: how far the values of a sensitive column in a class are from those in the whole table.
-#
-# The two distances of [LLV07]_ between the distribution P of a class and Q of the table, both from 0 to 1. A missing
-# value is a value, ordered last. A table without rows has level 1, the worst. The distance is taken between values,
-# whatever their spelling, and between spellings; the larger one counts.
-#
-# References ---------- .. [LLV07] Li, Li, Venkatasubramanian: t-Closeness: Privacy Beyond k-Anonymity and l-Diversity.
-# ICDE 2007.
-
-
-def equal_distance_level(joint: Joint) -> float:
-    r"""Largest :math:`\tfrac12\sum_v |P(v) - Q(v)|` of a class.
-
-    Both sum to 1, so this is the sum of P - Q over the values with P > Q, all of which occur in the class.
-    """
-    if not len(joint.sizes):
-        return 1.0
-    surplus = joint.counts / joint.sizes[joint.class_ids] - joint.totals[joint.values] / joint.totals.sum()
-    distances = np.bincount(joint.class_ids, weights=np.maximum(surplus, 0.0), minlength=len(joint.sizes))
-    return float(distances.max())
-
-
-def ordered_distance_level(joint: Joint) -> float:
-    r"""Largest :math:`\frac{1}{m-1}\sum_{i=1}^m |\sum_{j \le i} P(v_j) - Q(v_j)|` over the m values in the table.
-
-    Notes
-    -----
-    The cumulative P of a class is constant from one of its values to the next and the cumulative Q only grows, so each
-    such stretch has one point before which P is ahead and after which Q is: sums of Q give the stretch's share at once.
-    The cost grows with the pairs of class and value that occur, not with classes × values.
-    """
-    if not len(joint.sizes):
-        return 1.0
-    n_values, n_classes = len(joint.totals), len(joint.sizes)
-    if n_values == 1:
-        return 0.0
-    last = np.append(joint.class_ids[1:] != joint.class_ids[:-1], True)
-    # Stretches from a class's value to its next (or to the end); what comes before its first value has P = 0.
-    starts = joint.values
-    ends = np.where(last, n_values, np.append(joint.values[1:], n_values))
-    running = np.cumsum(joint.counts)
-    before_class = np.concatenate([[0], np.cumsum(joint.sizes)])[:-1]
-    reached = (running - before_class[joint.class_ids]) / joint.sizes[joint.class_ids]
-    cumulative = np.cumsum(joint.totals) / joint.totals.sum()
-    summed = np.concatenate([[0.0], np.cumsum(cumulative)])
-    turn = np.clip(np.searchsorted(cumulative, reached), starts, ends)
-    ahead = reached * (turn - starts) - (summed[turn] - summed[starts])
-    behind = (summed[ends] - summed[turn]) - reached * (ends - turn)
-    first = np.flatnonzero(np.append(True, last[:-1]))
-    distances = np.bincount(joint.class_ids, weights=ahead + behind, minlength=n_classes) + summed[joint.values[first]]
-    return float(distances.max()) / (n_values - 1)
-
-
-def measure_closeness(guarantee: TCloseness, released: AnyTable) -> float:
-    """Smallest t that holds, in the guarantee's distance."""
-    columns = Columns(released)
-    return closeness_level(columns, group_rows(columns, guarantee.over), guarantee.sensitive, guarantee.distance)
-
-
-def closeness_level(columns: Columns, classes: Classes, name: str, distance: ClosenessDistance) -> float:
-    """Smallest t of a column, by its values and by their spellings: merging values can hide a distance."""
-    level = ordered_distance_level if distance == "ordered" else equal_distance_level
-    ways = (False, True) if n_merged_spellings(columns, name) else (False,)
-    return max(level(joint_counts(columns, classes, name, spelled=spelled)) for spelled in ways)
-
-
-def measure_closeness_by_persons(guarantee: TCloseness, pair: ReleaseVsOriginal) -> float:
-    """Smallest t that holds by persons, by the values and by their spellings: merging values can hide a distance."""
-    return larger_of_spellings(
-        guarantee, pair, ordered_distance_level if guarantee.distance == "ordered" else equal_distance_level
+Both sum to 1, so this is the sum of P - Q over the values with P > Q, all of which occur in the class.
+"""
+ORDERED = """
+WITH sums AS (
+    SELECT *, sum(upto) OVER (ORDER BY place) - upto AS sum_before
+    FROM (
+        SELECT value, row_number() OVER in_order - 1 AS place, sum(n) OVER in_order AS upto
+        FROM totals WINDOW in_order AS (ORDER BY value)
     )
+), whole AS (
+    SELECT count(*) AS n_values, max(upto) AS n_rows, sum(upto) AS sum_of_all FROM sums
+), stretches AS (
+    SELECT class, size, n_rows, n_values, sum(n) OVER in_class AS reached,
+        place AS start, lead(place, 1, n_values) OVER in_class AS stop,
+        sum_before AS sum_start, lead(sum_before, 1, sum_of_all) OVER in_class AS sum_stop
+    FROM pairs JOIN sums USING (value), whole
+    WINDOW in_class AS (PARTITION BY class ORDER BY place)
+), turns AS (
+    SELECT stretches.*, greatest(start, least(stop, place)) AS turn,
+        greatest(sum_start, least(sum_stop, sum_before)) AS sum_turn
+    FROM stretches ASOF LEFT JOIN sums ON reached * n_rows / size <= upto
+)
+SELECT coalesce(max(distance), 1) FROM (
+    SELECT (
+            sum(reached * n_rows * (2 * turn - start - stop) + size * (sum_start + sum_stop - 2 * sum_turn))
+            + any_value(size) * min(sum_start)
+        ) / (any_value(size) * any_value(n_rows)) / greatest(any_value(n_values) - 1, 1) AS distance
+    FROM turns GROUP BY class
+)
+"""
+r"""Largest :math:`\frac{1}{m-1}\sum_{i=1}^m |\sum_{j \le i} P(v_j) - Q(v_j)|` over the m values in the table.
+
+The cumulative P of a class is constant from one of its values to the next and the cumulative Q only grows, so each such
+stretch has one place before which P is ahead and after which Q is: sums of Q give the stretch's share at once. What
+comes before the class's first value has P = 0. The cost grows with the pairs of class and value that occur.
+"""
+
+
+def closeness(classes: EquivalenceClasses, distance: str) -> float:
+    """Smallest t that holds, in one of the distances."""
+    return classes.ask(ORDERED if distance == "ordered" else EQUAL)
+
+
+def measure_closeness(guarantee: TCloseness, classes: EquivalenceClasses) -> float:
+    """Smallest t that holds, in the guarantee's distance."""
+    return closeness(classes, guarantee.distance)
 
 
 judge(
     TCloseness.kind,
-    Judging(
-        parameters=("t", "distance"),
-        on_release=measure_closeness,
-        by_persons=measure_closeness_by_persons,
-        by_counts=True,
-    ),
+    Judging(parameters=("t", "distance"), in_classes=measure_closeness, between_spellings=True),
 )

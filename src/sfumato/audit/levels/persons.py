@@ -9,8 +9,8 @@ group is well represented by persons if as many different persons carry as many 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -21,28 +21,19 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from sfumato.audit.checks import DECLARE, Check, Unchecked
 from sfumato.audit.claims import Claims
-from sfumato.audit.kinds import Evidence, UndecidableError
+from sfumato.audit.kinds import JUDGED, Evidence, UndecidableError
 from sfumato.audit.original.assignment import Pairs, TooManyPairsError
 from sfumato.audit.original.cell_rules import CellRule, FittingRule, cell_rules, codes_of
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
-from sfumato.audit.reading.columns import Classes, Joint, group_rows
+from sfumato.audit.reading.columns import Classes, group_rows
+from sfumato.audit.reading.equivalence import EquivalenceClasses, classes_of_persons
 from sfumato.audit.reading.values import ranks, spelled_ranks
 from sfumato.errors import InvalidParameterError, SchemaError
-from sfumato.guarantees import (
-    AlphaKAnonymity,
-    BetaLikeness,
-    Containment,
-    DeltaDisclosure,
-    Guarantee,
-    KAnonymity,
-    LDiversity,
-    TCloseness,
-)
+from sfumato.guarantees import Containment, Guarantee, KAnonymity
 from sfumato.guarantees.anonymity import ROWS_AND_PERSONS
 from sfumato.schema import Role
 
 Ids = NDArray[np.int64]
-SensitivePromise = LDiversity | TCloseness | BetaLikeness | DeltaDisclosure | AlphaKAnonymity
 _NO_CELL = -1
 
 
@@ -119,19 +110,28 @@ def _require_whole(of_row: Ids, sizes: Ids) -> None:
         raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
 
 
-def larger_of_spellings(guarantee: SensitivePromise, pair: ReleaseVsOriginal, level: Callable[[Joint], float]) -> float:
-    """Larger level of that between values and that between spellings; the larger is the worse."""
-    with largest_is_worst():
-        return max(level(PersonValues.of(guarantee, pair, spelled=spelled).weights()) for spelled in (False, True))
+def level_by_persons(guarantee: Guarantee, pair: ReleaseVsOriginal) -> float:
+    """Measure a level by persons.
+
+    Raises
+    ------
+    UndecidableError
+        If it cannot be known whose rows a group holds, with what the level is whoever has them.
+    """
+    by_persons = JUDGED[guarantee.kind].by_persons or level_in_classes_of_persons
+    return by_persons(guarantee, pair)
 
 
-@contextmanager
-def largest_is_worst() -> Iterator[None]:
-    """Say of a level whose largest value is the worst that nothing holds whichever way rows belong together."""
+def level_in_classes_of_persons(guarantee: Guarantee, pair: ReleaseVsOriginal) -> float:
+    """Measure a level in classes that are counted by persons; errors as of :func:`level_by_persons`."""
     try:
-        yield
+        return JUDGED[guarantee.kind].level_in(
+            guarantee, lambda spelled: PersonValues.of(guarantee, pair, spelled=spelled).classes(), are_merged=True
+        )
     except UndecidableError as exc:
-        raise UndecidableError(str(exc), math.inf) from None
+        if isinstance(guarantee, KAnonymity):
+            raise UndecidableError(str(exc), fewest_persons_by_fit(guarantee, pair)) from None
+        raise UndecidableError(str(exc), 0 if guarantee.level.higher_is_safer else math.inf) from None
 
 
 @dataclass(frozen=True)
@@ -143,14 +143,16 @@ class PersonValues:
     values: Ids
 
     @classmethod
-    def of(cls, guarantee: SensitivePromise, pair: ReleaseVsOriginal, *, spelled: bool = False) -> PersonValues:
-        """Find them, by the values or by their spellings."""
-        rows = released_rows(guarantee.columns, pair)
-        described = pair.released.describe(guarantee.sensitive)
-        column = pair.original.coded(guarantee.sensitive)
-        rank = (spelled_ranks if spelled else ranks)(column.values, described.kind, described.domain)
+    def of(cls, guarantee: Guarantee, pair: ReleaseVsOriginal, *, spelled: bool = False) -> PersonValues:
+        """Find them, by the values or by their spellings; one value for all where no column is sensitive."""
+        rows = released_rows(tuple(JUDGED[guarantee.kind].columns_of_classes(guarantee)), pair)
         persons = pair.original.coded(guarantee.unit).codes[rows.places]
-        numbered = (rows.groups, persons, rank[column.codes[rows.places]])
+        values = np.zeros(len(persons), dtype=np.int64)
+        if (name := getattr(guarantee, "sensitive", None)) is not None:
+            described, column = pair.released.describe(name), pair.original.coded(name)
+            rank = (spelled_ranks if spelled else ranks)(column.values, described.kind, described.domain)
+            values = rank[column.codes[rows.places]]
+        numbered = (rows.groups, persons, values)
         return cls(*(np.unique(own, return_inverse=True)[1].reshape(-1).astype(np.int64) for own in numbered))
 
     def matched_level(self) -> float:
@@ -163,21 +165,9 @@ class PersonValues:
         has_partner = maximum_bipartite_matching(edges, perm_type="column") >= 0
         return float(np.bincount(group_of_value, weights=has_partner).min())
 
-    def fewest_persons(self) -> int:
-        """Fewest persons of a group; 0 for a table without rows."""
-        return int(np.bincount(_pairs(self.groups, self.persons)[1]).min()) if len(self.groups) else 0
-
-    def weights(self) -> Joint:
-        """Weight of each value in each group and in the whole release, in place of counts of rows."""
-        in_group, _ = _pairs(self.groups, self.persons)
-        of_row = 1.0 / np.bincount(in_group)[in_group]
-        number, group = _pairs(self.groups, self.values)
-        values = np.zeros(len(group), dtype=np.int64)
-        values[number] = self.values
-        weights = np.bincount(number, weights=of_row)
-        sizes = np.bincount(group, weights=weights)
-        totals = np.bincount(self.values, weights=1.0 / np.bincount(self.persons)[self.persons])
-        return Joint(group, values, weights, sizes, totals)
+    def classes(self) -> AbstractContextManager[EquivalenceClasses]:
+        """Count persons."""
+        return classes_of_persons(self.groups, self.persons, self.values)
 
 
 def _pairs(groups: Ids, own: Ids) -> tuple[Ids, Ids]:

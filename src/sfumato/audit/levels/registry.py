@@ -10,9 +10,11 @@ from pkgutil import walk_packages
 
 import sfumato.audit.levels
 from sfumato.audit.kinds import JUDGED
+from sfumato.audit.levels.persons import level_by_persons
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.population_table import GivenPopulation
-from sfumato.audit.reading.columns import AnyTable
+from sfumato.audit.reading.columns import AnyTable, Columns
+from sfumato.audit.reading.equivalence import classes_of_rows, n_merged_spellings
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import GUARANTEES, Guarantee
 
@@ -36,7 +38,8 @@ def is_measurable(guarantee: Guarantee) -> bool:
     judging = JUDGED.get(guarantee.kind)
     if judging is None:
         return True
-    return any(way is not None for way in (judging.on_release, judging.with_original, judging.in_population))
+    ways = (judging.in_classes, judging.on_release, judging.with_original, judging.in_population)
+    return any(way is not None for way in ways)
 
 
 def needs_population(guarantee: Guarantee) -> bool:
@@ -51,9 +54,10 @@ def level_of(
     judging = JUDGED.get(guarantee.kind)
     if population is not None and judging is not None and judging.in_population is not None:
         return judging.in_population(guarantee, population.found)
-    measure = None if judging is None else judging.by_persons if guarantee.by_persons else judging.with_original
-    if pair is not None and measure is not None:
-        return measure(guarantee, pair)
+    if pair is not None and judging is not None and guarantee.by_persons:
+        return level_by_persons(guarantee, pair)
+    if pair is not None and judging is not None and judging.with_original is not None:
+        return judging.with_original(guarantee, pair)
     return measured_level(guarantee, released)
 
 
@@ -67,10 +71,16 @@ def measured_level(guarantee: Guarantee, released: AnyTable) -> float:
     NotBinaryError
         If a containment guarantee names a column that is not 0/1.
     """
-    judging = JUDGED.get(guarantee.kind)
-    if judging is None or judging.on_release is None or guarantee.by_persons:
-        known = [kind for kind in GUARANTEES if kind in JUDGED and JUDGED[kind].on_release is not None]
+    judging, columns = JUDGED.get(guarantee.kind), Columns(released)
+    if judging is not None and judging.on_release is not None and not guarantee.by_persons:
+        return judging.on_release(guarantee, released)
+    if judging is None or judging.in_classes is None or guarantee.by_persons:
+        known = [kind for kind in GUARANTEES if kind in JUDGED and (JUDGED[kind].on_release or JUDGED[kind].in_classes)]
         allowed = f"one that the audit can measure ({', '.join(known)})"
         parameter = "guarantee"
         raise InvalidParameterError(parameter, f"got '{guarantee.name}'", allowed=allowed)
-    return judging.on_release(guarantee, released)
+    over, value = judging.columns_of_classes(guarantee), getattr(guarantee, "sensitive", None)
+    are_merged = judging.between_spellings and value is not None and n_merged_spellings(columns, value) > 0
+    return judging.level_in(
+        guarantee, lambda spelled: classes_of_rows(columns, over, value, spelled=spelled), are_merged=are_merged
+    )

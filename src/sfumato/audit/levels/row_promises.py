@@ -16,7 +16,7 @@ import numpy as np
 from sfumato.audit.checks import GIVE_ORIGINAL, Check, Unchecked
 from sfumato.audit.claims import Claims
 from sfumato.audit.kinds import JUDGED, UndecidableError
-from sfumato.audit.levels.persons import released_rows
+from sfumato.audit.levels.persons import level_by_persons, released_rows
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import Columns
 from sfumato.errors import InvalidParameterError, SchemaError
@@ -153,10 +153,11 @@ def _level_of(guarantee: Guarantee, pair: ReleaseVsOriginal | None, person: str)
         return None
     if isinstance(guarantee, UniquePatterns):
         return lambda own: share_of_one_person(own.columns, pair, person)
-    measure = JUDGED[guarantee.kind].by_persons if guarantee.kind in JUDGED else None
-    if measure is None or getattr(guarantee, "sensitive", None) in pair.claims.recodings:
+    if not guarantee.counts_persons or guarantee.kind not in JUDGED:
+        return None
+    if getattr(guarantee, "sensitive", None) in pair.claims.recodings:
         return None  # by persons the values of the original are counted, not coarser cells
-    return lambda own: measure(own, pair)
+    return lambda own: level_by_persons(own, pair)
 
 
 def share_of_one_person(columns: tuple[str, ...], pair: ReleaseVsOriginal, person: str) -> float:

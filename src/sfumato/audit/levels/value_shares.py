@@ -20,118 +20,52 @@ References
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from functools import partial
-
-import numpy as np
-
 from sfumato.audit.kinds import Judging, judge
-from sfumato.audit.levels.persons import PersonValues, larger_of_spellings, largest_is_worst
-from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
-from sfumato.audit.reading.columns import AnyTable, Columns, Joint, group_rows, joint_counts, n_merged_spellings
+from sfumato.audit.reading.equivalence import EquivalenceClasses
 from sfumato.guarantees import ROUNDING, AlphaKAnonymity, BetaLikeness, DeltaDisclosure
 
+LIKENESS = """
+SELECT CASE
+    WHEN count(*) = 0 OR ($enhanced AND bool_or(ratio - 1 > -ln(share) + $slack)) THEN 'inf'
+    ELSE greatest(max(ratio) - 1, 0)
+END
+FROM (
+    SELECT pairs.n * n_rows / (totals.n * size) AS ratio, totals.n / n_rows AS share
+    FROM pairs JOIN totals USING (value), (SELECT sum(n) AS n_rows FROM totals)
+)
+"""
+"""Largest gain of a value. Only values of a class can have q > p.
 
-def likeness_level(joint: Joint, *, enhanced: bool = False) -> float:
-    r"""Largest :math:`(q - p)/p`; infinite where one is above :math:`-\ln p` and that counts.
-
-    Only values of a class can have q > p. The two sides of the second comparison have rounding errors, hence the slack
-    that every level has.
-    """
-    if not len(joint.sizes):
-        return math.inf
-    before = joint.totals[joint.values] / joint.totals.sum()
-    gains = joint.counts / joint.sizes[joint.class_ids] / before - 1.0
-    if enhanced and bool((gains > -np.log(before) + ROUNDING).any()):
-        return math.inf
-    return max(float(gains.max()), 0.0)
-
-
-def disclosure_level(joint: Joint) -> float:
-    r"""Largest :math:`|\ln(q/p)|` over all values of the table; infinite where a class lacks one."""
-    lacks_none = np.bincount(joint.class_ids, minlength=len(joint.sizes)) == len(joint.totals)
-    if not len(joint.sizes) or not lacks_none.all():
-        return math.inf
-    before = joint.totals[joint.values] / joint.totals.sum()
-    return float(np.abs(np.log(joint.counts / joint.sizes[joint.class_ids] / before)).max())
-
-
-def largest_share(joint: Joint, k: int) -> float:
-    """Largest share of a value in a class; infinite where a class has fewer than k rows."""
-    if not len(joint.sizes) or int(joint.sizes.min()) < k:
-        return math.inf
-    return float((joint.counts / joint.sizes[joint.class_ids]).max())
+The two sides of the comparison with -ln p have rounding errors, hence the slack that every level has.
+"""
+DISCLOSURE = """
+SELECT CASE
+    WHEN count(*) = 0 OR count(*) < (SELECT count(*) FROM classes) * (SELECT count(*) FROM totals) THEN 'inf'
+    ELSE max(abs(ln(pairs.n * n_rows / (totals.n * size))))
+END
+FROM pairs JOIN totals USING (value), (SELECT sum(n) AS n_rows FROM totals)
+"""
+LARGEST_SHARE = "SELECT CASE WHEN coalesce(min(size), 0) < $k THEN 'inf' ELSE max(n / size) END FROM pairs"
 
 
-def _by_values_and_spellings(
-    guarantee: BetaLikeness | DeltaDisclosure, released: AnyTable, level: Callable[[Joint], float]
-) -> float:
-    columns = Columns(released)
-    classes = group_rows(columns, guarantee.over)
-    ways = (False, True) if n_merged_spellings(columns, guarantee.sensitive) else (False,)
-    return max(level(joint_counts(columns, classes, guarantee.sensitive, spelled=spelled)) for spelled in ways)
-
-
-def measure_likeness(guarantee: BetaLikeness, released: AnyTable) -> float:
+def measure_likeness(guarantee: BetaLikeness, classes: EquivalenceClasses) -> float:
     """Smallest β that holds, in the guarantee's variant."""
-    level = partial(likeness_level, enhanced=guarantee.likeness == "enhanced")
-    return _by_values_and_spellings(guarantee, released, level)
+    return classes.ask(LIKENESS, enhanced=guarantee.likeness == "enhanced", slack=ROUNDING)
 
 
-def measure_disclosure(guarantee: DeltaDisclosure, released: AnyTable) -> float:
+def measure_disclosure(guarantee: DeltaDisclosure, classes: EquivalenceClasses) -> float:
     """Smallest δ that holds."""
-    return _by_values_and_spellings(guarantee, released, disclosure_level)
+    return classes.ask(DISCLOSURE)
 
 
-def measure_share(guarantee: AlphaKAnonymity, released: AnyTable) -> float:
+def measure_share(guarantee: AlphaKAnonymity, classes: EquivalenceClasses) -> float:
     """Smallest α that holds with the guarantee's k."""
-    columns = Columns(released)
-    joint = joint_counts(columns, group_rows(columns, guarantee.over), guarantee.sensitive)
-    return largest_share(joint, guarantee.k)
-
-
-def measure_likeness_by_persons(guarantee: BetaLikeness, pair: ReleaseVsOriginal) -> float:
-    """Smallest β that holds by persons, in the guarantee's variant."""
-    return larger_of_spellings(guarantee, pair, partial(likeness_level, enhanced=guarantee.likeness == "enhanced"))
-
-
-def measure_disclosure_by_persons(guarantee: DeltaDisclosure, pair: ReleaseVsOriginal) -> float:
-    """Smallest δ that holds by persons."""
-    return larger_of_spellings(guarantee, pair, disclosure_level)
-
-
-def measure_share_by_persons(guarantee: AlphaKAnonymity, pair: ReleaseVsOriginal) -> float:
-    """Smallest α that holds by persons; infinite where a group is that of fewer than k persons."""
-    with largest_is_worst():
-        found = PersonValues.of(guarantee, pair)
-    return math.inf if found.fewest_persons() < guarantee.k else largest_share(found.weights(), 0)
+    return classes.ask(LARGEST_SHARE, k=guarantee.k)
 
 
 judge(
     BetaLikeness.kind,
-    Judging(
-        parameters=("beta", "likeness"),
-        on_release=measure_likeness,
-        by_persons=measure_likeness_by_persons,
-        by_counts=True,
-    ),
+    Judging(parameters=("beta", "likeness"), in_classes=measure_likeness, between_spellings=True),
 )
-judge(
-    DeltaDisclosure.kind,
-    Judging(
-        parameters=("delta",),
-        on_release=measure_disclosure,
-        by_persons=measure_disclosure_by_persons,
-        by_counts=True,
-    ),
-)
-judge(
-    AlphaKAnonymity.kind,
-    Judging(
-        parameters=("alpha", "k"),
-        on_release=measure_share,
-        by_persons=measure_share_by_persons,
-        by_counts=True,
-    ),
-)
+judge(DeltaDisclosure.kind, Judging(parameters=("delta",), in_classes=measure_disclosure, between_spellings=True))
+judge(AlphaKAnonymity.kind, Judging(parameters=("alpha", "k"), in_classes=measure_share))

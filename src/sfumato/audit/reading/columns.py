@@ -11,7 +11,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sfumato.audit.reading.values import ranks, spelled_ranks, zero_one
+from sfumato.audit.reading.values import zero_one
 from sfumato.errors import ColumnNotFoundError, NotBinaryError, SchemaError
 from sfumato.schema import Column, Kind, Role
 from sfumato.table.binary import BinaryTable, Feature
@@ -52,6 +52,10 @@ class Columns:
     def with_role(self, *roles: Role) -> tuple[str, ...]:
         """Names of the columns with one of these roles, in table order."""
         return tuple(name for name in self.names if self.describe(name).role.is_one_of(roles))
+
+    def quasi_identifiers_without(self, name: str) -> tuple[str, ...]:
+        """Quasi-identifiers but one column: what is known to attackers who want its value."""
+        return tuple(other for other in self.with_role(Role.QUASI_IDENTIFIER) if other != name)
 
     @property
     def missing_tokens(self) -> tuple[str, ...]:
@@ -205,20 +209,6 @@ class Classes:
     sizes: Counts
 
 
-@dataclass(frozen=True)
-class Joint:
-    """How often each value of a column occurs in each class: one entry a pair that occurs, by class and then by value.
-
-    ``totals`` counts the values in the whole table, in their order; every one of them occurs.
-    """
-
-    class_ids: Ids
-    values: Ids
-    counts: Counts
-    sizes: Counts
-    totals: Counts
-
-
 class Refinement:
     """Row ids that are distinguished by one column after another.
 
@@ -278,11 +268,6 @@ def group_rows(columns: Columns, names: Sequence[str]) -> Classes:
     return refinement.classes(columns.row_counts)
 
 
-def classes_without(columns: Columns, name: str) -> Classes:
-    """Classes over all quasi-identifiers but one column: what is known to attackers who want its value."""
-    return group_rows(columns, tuple(other for other in columns.with_role(Role.QUASI_IDENTIFIER) if other != name))
-
-
 def distinct_patterns(ones: sp.csr_matrix) -> tuple[Ids, Ids]:
     """Pattern number of every row of a 0/1 matrix, and the first row that has each pattern.
 
@@ -325,31 +310,3 @@ def _compared_one_by_one(ones: sp.csr_matrix) -> tuple[Ids, Ids]:
             first_rows.append(row)
         ids[row] = number
     return ids, np.array(first_rows, dtype=np.int64)
-
-
-def joint_counts(columns: Columns, classes: Classes, name: str, *, spelled: bool = False) -> Joint:
-    """Count the values of a column in each class; missing is a value.
-
-    A value is one however it is spelled or, where ``spelled``, each spelling is one.
-    """
-    columns.check_counted([name])
-    column, described = columns.coded(name), columns.describe(name)
-    rank = (spelled_ranks if spelled else ranks)(column.values, described.kind, described.domain)
-    occurring, values = np.unique(rank[column.codes], return_inverse=True)
-    n_values = max(len(occurring), 1)
-    keys = classes.ids * n_values + values
-    if columns.row_counts is None:
-        pairs, counts = np.unique(keys, return_counts=True)
-        totals = np.bincount(values, minlength=len(occurring))
-    else:
-        pairs, places = np.unique(keys, return_inverse=True)
-        counts = summed(places, columns.row_counts, len(pairs))
-        totals = summed(values, columns.row_counts, len(occurring))
-    return Joint(pairs // n_values, pairs % n_values, counts.astype(np.int64), classes.sizes, totals.astype(np.int64))
-
-
-def n_merged_spellings(columns: Columns, name: str) -> int:
-    """Count the spellings of a column that are counted as a value which another spelling has, too."""
-    column, described = columns.coded(name), columns.describe(name)
-    codes = np.unique(column.codes)
-    return len(codes) - len(np.unique(ranks(column.values, described.kind, described.domain)[codes]))

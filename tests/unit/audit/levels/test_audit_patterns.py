@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.audit.levels.anonymity import containment_level, measure, measure_containment, measure_uniques
+from sfumato.audit import measured_level
+from sfumato.audit.levels.anonymity import containment_level, measure_containment
 from sfumato.audit.reading import columns as counting
 from sfumato.audit.reading.columns import Columns, distinct_patterns
 from sfumato.errors import NotBinaryError, SchemaError
@@ -93,8 +94,8 @@ def test_containment_counts_the_rows_that_entries_stand_for(drawn, reveals):
         assert containment_level(Columns(table), NAMES) == expected
         assert min(row_containment(Columns(table), NAMES)) == expected
     sizes = {row: rows.count(row) for row in rows}
-    assert measure(KAnonymity(2, NAMES), table) == min(sizes.values())
-    assert measure_uniques(UniquePatterns(0.5, NAMES), table) == sum(n == 1 for n in sizes.values()) / len(rows)
+    assert measured_level(KAnonymity(2, NAMES), table) == min(sizes.values())
+    assert measured_level(UniquePatterns(0.5, NAMES), table) == sum(n == 1 for n in sizes.values()) / len(rows)
 
 
 def test_no_columns_are_contained_in_all_rows():

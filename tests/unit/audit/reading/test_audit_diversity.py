@@ -1,14 +1,11 @@
 import math
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.audit import measured_level
-from sfumato.audit.levels.diversity import recursive_level
-from sfumato.audit.reading.columns import Joint
 from sfumato.errors import ColumnNotFoundError
 from sfumato.guarantees import LDiversity
 from unit.audit.audit_oracles import (
@@ -100,10 +97,8 @@ def test_recursive_comparison_is_not_rounded():
     """7 < 0.07 · 100 is false, although 0.07 * 100 is above 7 in floating point."""
     assert 0.07 * 100 > 7
 
-    group = Joint(
-        np.array([0] * 101), np.arange(101), np.array([7] + [1] * 93 + [0] * 7), np.array([100]), np.ones(101)
-    )
-    assert recursive_level(group, 0.07) == 0
+    table = table_of({"a": ["x"] * 100, "s": ["most"] * 7 + [f"s{i}" for i in range(93)]})
+    assert measured_level(LDiversity(2, "s", QI, "recursive", 0.07), table) == 0
 
 
 @pytest.mark.parametrize("c", [1e-300, 1e300], ids=str)
