@@ -169,8 +169,8 @@ _OF_RELEASED_CELLS = frozenset({"global_certainty_penalty"})
 _COUNTED_AGAIN = frozenset(
     {
         *("containment_level", "anonymity_level", "least_different_sensitive_values", "smallest_bucket", "of_rows"),
-        *("estimated_on_rows", "grown_on_rows", "n_features_released", "n_columns_released", "n_classes_of_cells"),
-        *("n_groups", "n_buckets", "n_slices"),
+        *("estimated_on_rows", "grown_on_rows", "scored_on_rows", "n_features_released", "n_columns_released"),
+        *("n_classes_of_cells", "n_groups", "n_buckets", "n_slices"),
     }
 )
 """Whole numbers that an audit counts again, and that are exact whatever their size."""

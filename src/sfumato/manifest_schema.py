@@ -159,7 +159,7 @@ _UTILITY = record(
     {
         **dict.fromkeys(("n_features_offered", "n_features_released", "n_columns_offered"), COUNT),
         **dict.fromkeys(("n_columns_released", "n_groups", "n_slices", "n_buckets", "n_classes_of_cells"), COUNT),
-        **dict.fromkeys(("grown_on_rows", "of_rows", "n_rounds"), COUNT),
+        **dict.fromkeys(("grown_on_rows", "scored_on_rows", "of_rows", "n_rounds"), COUNT),
         **dict.fromkeys(("hamming_separation", "hamming_separation_of_all_features"), NUMBER),
         **dict.fromkeys(("hamming_separation_before_flipping", "hamming_separation_of_synthetic_rows"), NUMBER),
         **dict.fromkeys(

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matching_buckets import sliced_diversity_level
+from sfumato.audit import measured_level
 from sfumato.audit.claims import read_claims
-from sfumato.audit.levels.buckets import check_bucket_numbers, measure_diversity, measure_size
+from sfumato.audit.levels.buckets import check_bucket_numbers
 from sfumato.audit.original.buckets import check_buckets
 from sfumato.audit.reading.columns import Columns
 from sfumato.guarantees.buckets import BucketDiversity, BucketSize
@@ -105,7 +106,7 @@ def test_anatomy_keeps_its_promise_and_all_values(drawn):
     promise = BucketDiversity(("q0", "q1", "q2"), "group", drawn.l, "s")
     checks = checked(release, drawn.table, "group", [["s"]])
 
-    assert measure_diversity(promise, release.table) >= drawn.l
+    assert measured_level(promise, release.table) >= drawn.l
     assert len(checks) == 3
     assert all(check.passed for check in checks)
     assert cells_of(release.table, ("q0", "q1", "q2", "y")) == cells_of(drawn.table, ("q0", "q1", "q2", "y"))
@@ -129,8 +130,8 @@ def test_slicing_keeps_its_promises_and_all_values(drawn, data):
 
     assert sorted(name for names in slicer.slices_ for name in names) == ["q0", "q1", "q2", "s", "y"]
     assert len(beside) <= parameters["n_beside_sensitive"]
-    assert measure_size(BucketSize(quasi, "bucket", k), release.table) >= k
-    assert measure_diversity(BucketDiversity(quasi, "bucket", drawn.l, "s", beside), release.table) >= drawn.l
+    assert measured_level(BucketSize(quasi, "bucket", k), release.table) >= k
+    assert measured_level(BucketDiversity(quasi, "bucket", drawn.l, "s", beside), release.table) >= drawn.l
     assert all(check.passed for check in checks)
 
 

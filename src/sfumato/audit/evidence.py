@@ -113,7 +113,7 @@ MEASURED: Mapping[str, Callable[[Columns, Claims], float]] = {
 """Risks that are measured on the release alone; what a manifest says of the original is not re-computed."""
 
 
-SAMPLE_SIZES = ("estimated_on_rows", "grown_on_rows")
+SAMPLE_SIZES = ("estimated_on_rows", "grown_on_rows", "scored_on_rows")
 ALL_ROWS = "of_rows"
 """Sizes of samples that mechanisms rest on, and the number of rows that these were drawn from."""
 

@@ -67,6 +67,7 @@ def audit_rows(
     progress: Progress | None = None,
     released_sha256: str | None = None,
     file: str | Path | None = None,
+    levels_are_stated: bool = True,
 ) -> AuditReport:
     """Check a release against its manifest and its original as :func:`audit_release` does, with no table in memory.
 
@@ -79,6 +80,8 @@ def audit_rows(
         Bytes that may be kept at a time.
     progress : callable or None
         Hears how many rows were read.
+    levels_are_stated : bool
+        Whether the manifest states the levels already; a publisher may ask this audit for them.
 
     Raises
     ------
@@ -95,7 +98,7 @@ def audit_rows(
     if beyond:
         return AuditReport((Check(_WHERE, False, f"NOT CHECKED {_WHERE}: {listed(beyond)}"),))
     rows = RowsInBlocks(released, names, claims, has, memory, progress)
-    report = audit(rows, manifest, has, released_sha256, file)
+    report = audit(rows, manifest, has, released_sha256, file, levels_are_stated=levels_are_stated)
     for table in (released, rows.original):
         if table is not None:
             table.ensure_unchanged()

@@ -15,9 +15,10 @@ seeded generator, class by class. Rows that are equal in all columns get one sco
 do not depend on the order in which the rows come. A fold number made from a row's values alone (a hash) would do the
 same, but all rows with equal values would share a fold, and no model that is asked about them would have seen any.
 
-**Large tables.** Each model is trained on at most ``MOST_TRAINING_ROWS`` rows, drawn from its four fifths by the same
-generator, and on the ``MOST_COLUMNS`` columns that say most about the target by themselves in these rows. All rows get
-a score.
+**Large tables.** Of more than ``MOST_SCORED_ROWS`` rows a sample of so many is drawn by the same generator, and folds
+are dealt out to it. A row that is not in the sample was seen by no model (other rows of its person may have been): it
+is scored by one of the five. Each model is trained on at most ``MOST_TRAINING_ROWS`` rows of its four fifths, and on
+the ``MOST_COLUMNS`` columns that say most about the target by themselves in these rows. All rows get a score.
 
 References
 ----------
@@ -50,6 +51,7 @@ N_ROUNDS = 100
 """Rounds of boosting."""
 LARGEST_SCORE = 5.0
 """Log-odds are cut off here: beyond, a class is as good as certain, and the exact odds are chance."""
+MOST_SCORED_ROWS = 200_000
 MOST_TRAINING_ROWS = 20_000
 MOST_COLUMNS = 200
 MOST_VALUES = 250
@@ -59,7 +61,9 @@ MOST_CLASSES = 20
 FEWEST_ROWS = 2 * N_FOLDS
 """Rows of a class that is learned: two in every fold."""
 _N_INTERVALS = 16
-_SEED = 0  # of the folds and of the rows that are trained on
+SEED = 0
+"""Of the sample, the folds and the rows that are trained on."""
+_RUNS_AT_ONCE = 2**18
 _LEAST_LIKELY = 1e-9
 _LEAST_SPREAD = 1e-12
 
@@ -107,8 +111,9 @@ def class_scores(
     n_classes = int(learned.max(initial=MISSING)) + 1
     if n_classes < 2:
         return np.zeros((len(classes), 1))
-    scores = np.clip(_held_out(rows, learned, learned, _class_answers, persons), -LARGEST_SCORE, LARGEST_SCORE)
-    return rows.mean_of_equal_rows(scores[:, 1:] if n_classes == 2 else scores)
+    found = _held_out(rows, learned, learned, _class_answers, persons)
+    own, others = (np.clip(each, -LARGEST_SCORE, LARGEST_SCORE) for each in found)
+    return rows.mean_of_equal_rows(*((own[:, 1:], others[:, 1:]) if n_classes == 2 else (own, others)))
 
 
 def quantity_scores(
@@ -136,8 +141,8 @@ def quantity_scores(
     if len(target) < 2 * FEWEST_ROWS or not target.any():
         return np.zeros((len(numbers), 1))
     strata = np.zeros(len(target), dtype=np.intp)
-    scores = _held_out(rows, target, strata, _quantity_answers, persons)
-    return rows.mean_of_equal_rows(np.clip(scores, target.min(), target.max()))
+    found = _held_out(rows, target, strata, _quantity_answers, persons)
+    return rows.mean_of_equal_rows(*(np.clip(each, target.min(), target.max()) for each in found))
 
 
 def _standardized(numbers: Numbers) -> Numbers:
@@ -164,7 +169,7 @@ def _learned_classes(classes: Codes) -> Codes:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Rows:
-    """Rows in an order that depends on their values only.
+    """Rows in an order that depends on their values only, or a sample of them in that order.
 
     Parameters
     ----------
@@ -172,49 +177,90 @@ class _Rows:
         Codes are those of the entries.
     entry : ndarray of int
         Entry of each row.
-    starts : ndarray of int
-        Where runs of rows with equal values begin.
+    order : ndarray of int
+        All entries in the order.
+    runs : ndarray of int
+        Number of the run of entries with equal values, of each entry in the order.
+    run : ndarray of int
+        The same of each row.
+    sizes : ndarray of int
+        Rows of each run, those too that are not in the sample.
     """
 
     columns: Sequence[TreeColumn]
     entry: Places
-    starts: Places
+    order: Places
+    runs: Places
+    run: Places
+    sizes: NDArray[np.int64]
 
     @classmethod
     def of(cls, columns: Sequence[TreeColumn], target: NDArray[Any], weights: NDArray[np.integer] | None) -> _Rows:
         order = np.lexsort([target, *(column.codes for column in columns)])
-        entry = order if weights is None else np.repeat(order, weights[order])
-        begins = np.zeros(len(entry), dtype=np.bool_)
-        begins[:1] = True
+        begins = np.zeros(len(order), dtype=np.bool_)
         for column in columns:
-            codes = column.codes[entry]
+            codes = column.codes[order]
             begins[1:] |= codes[1:] != codes[:-1]
-        return cls(columns, entry, np.flatnonzero(begins))
+        runs = np.cumsum(begins, dtype=np.intp)
+        counts = np.ones(len(order), dtype=np.int64) if weights is None else weights[order]
+        ends = np.cumsum(counts)
+        n_rows = int(ends[-1]) if len(ends) else 0
+        if n_rows <= MOST_SCORED_ROWS:
+            place = np.repeat(np.arange(len(order)), counts)
+        else:
+            drawn = np.random.default_rng(SEED).choice(n_rows, MOST_SCORED_ROWS, replace=False, shuffle=False)
+            place = np.searchsorted(ends, np.sort(drawn), side="right")
+        sizes = np.bincount(runs, counts).astype(np.int64)
+        return cls(columns, order[place], order, runs, runs[place], sizes)
 
     def __len__(self) -> int:
         return len(self.entry)
 
-    def mean_of_equal_rows(self, scores: Numbers) -> Numbers:
-        """Give all rows with equal values the mean of their scores, entry by entry."""
-        lengths = np.diff(np.append(self.starts, len(self)))
-        means = np.add.reduceat(scores, self.starts, axis=0) / lengths[:, None]
-        of_entry = np.zeros((len(self.columns[0].codes), scores.shape[1]))
-        of_entry[self.entry] = np.repeat(means, lengths, axis=0)
+    @property
+    def others(self) -> Places:
+        """Runs with rows that are not in the sample."""
+        return np.flatnonzero(np.bincount(self.run, minlength=len(self.sizes)) < self.sizes)
+
+    def entry_of_runs(self, runs: Places) -> Places:
+        """One entry of each of some runs."""
+        return self.order[np.searchsorted(self.runs, runs)]
+
+    def mean_of_equal_rows(self, scores: Numbers, others: Numbers) -> Numbers:
+        """Give all rows with equal values the mean of their scores, entry by entry.
+
+        ``others`` are the scores of rows that are not in the sample, run by run.
+        """
+        starts = np.flatnonzero(np.diff(self.run, prepend=-1))
+        here, n_here = self.run[starts], np.diff(np.append(starts, len(self)))
+        sums = np.zeros((len(self.sizes), scores.shape[1]))
+        sums[here] = np.add.reduceat(scores, starts, axis=0)
+        n_others = self.sizes.copy()
+        n_others[here] -= n_here
+        of_entry = np.zeros((len(self.order), scores.shape[1]))
+        of_entry[self.order] = ((sums + n_others[:, None] * others) / self.sizes[:, None])[self.runs]
         return of_entry
 
 
-Answers = Callable[["_Features", NDArray[Any], Places, Places], Numbers]
-"""Trains on the target of some rows, and gives the scores of others."""
+Predict = Callable[[Places], Numbers]
+"""Scores of entries."""
+Train = Callable[["_Features", NDArray[Any], Places], Predict]
+"""Trains on the target of some rows."""
 
 
-def _held_out(rows: _Rows, target: NDArray[Any], strata: Codes, answers: Answers, persons: Codes | None) -> Numbers:
-    """Scores of all rows by models that were not trained on them; rows with the stratum -1 train none."""
-    rng = np.random.default_rng(_SEED)
+def _held_out(
+    rows: _Rows, target: NDArray[Any], strata: Codes, train: Train, persons: Codes | None
+) -> tuple[Numbers, Numbers]:
+    """Scores of all rows by models that were not trained on them; rows with the stratum -1 train none.
+
+    The second are the scores of rows that are not in the sample, run by run; each run is asked of one model.
+    """
+    rng = np.random.default_rng(SEED)
     folds = _folds(strata, rng)
     if persons is not None:
         _, first, of_row = np.unique(persons[rows.entry], return_index=True, return_inverse=True)
         folds = folds[first][of_row]
     scores = np.zeros((len(rows), int(strata.max()) + 1))
+    others, of_others = rows.others, np.zeros((len(rows.sizes), scores.shape[1]))
     for fold in range(N_FOLDS):
         trained = rng.permutation(np.flatnonzero((folds != fold) & (strata != MISSING)))[:MOST_TRAINING_ROWS]
         asked = np.flatnonzero(folds == fold)
@@ -223,8 +269,13 @@ def _held_out(rows: _Rows, target: NDArray[Any], strata: Codes, answers: Answers
         if features.columns and has_strata:
             with warnings.catch_warnings(), one_thread():
                 warnings.simplefilter("ignore")  # that a linear model would like more steps, for instance
-                scores[asked] = answers(features, target, trained, asked)
-    return scores
+                predict = train(features, target, trained)
+                scores[asked] = predict(rows.entry[asked])
+                own = others[others % N_FOLDS == fold]
+                for begin in range(0, len(own), _RUNS_AT_ONCE):
+                    runs = own[begin : begin + _RUNS_AT_ONCE]
+                    of_others[runs] = predict(rows.entry_of_runs(runs))
+    return scores, of_others
 
 
 def _folds(strata: Codes, rng: np.random.Generator) -> Places:
@@ -236,20 +287,25 @@ def _folds(strata: Codes, rng: np.random.Generator) -> Places:
     return folds
 
 
-def _class_answers(features: _Features, target: NDArray[Any], trained: Places, asked: Places) -> Numbers:
+def _class_answers(features: _Features, target: NDArray[Any], trained: Places) -> Predict:
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
 
     boosted = HistGradientBoostingClassifier(
         max_iter=N_ROUNDS, early_stopping=False, categorical_features=features.is_categorical, random_state=0
     )
-    boosted.fit(features.boosted(trained), target[trained])
+    boosted.fit(features.boosted(features.rows.entry[trained]), target[trained])
     linear = LogisticRegression(max_iter=200)
-    linear.fit(features.linear(trained), target[trained])
-    likely = np.zeros((2, len(asked), int(target.max()) + 1))  # a class that was not trained on stays impossible
-    likely[0][:, boosted.classes_] = boosted.predict_proba(features.boosted(asked))
-    likely[1][:, linear.classes_] = linear.predict_proba(features.linear(asked))
-    return np.asarray(sum(_centred_log_odds(each) for each in likely) / len(likely))
+    linear.fit(features.linear(features.rows.entry[trained]), target[trained])
+    n_classes = int(target.max()) + 1
+
+    def predict(entry: Places) -> Numbers:
+        likely = np.zeros((2, len(entry), n_classes))  # a class that was not trained on stays impossible
+        likely[0][:, boosted.classes_] = boosted.predict_proba(features.boosted(entry))
+        likely[1][:, linear.classes_] = linear.predict_proba(features.linear(entry))
+        return np.asarray(sum(_centred_log_odds(each) for each in likely) / len(likely))
+
+    return predict
 
 
 def _centred_log_odds(likely: Numbers) -> Numbers:
@@ -257,17 +313,21 @@ def _centred_log_odds(likely: Numbers) -> Numbers:
     return np.asarray(logs - logs.mean(axis=1, keepdims=True))
 
 
-def _quantity_answers(features: _Features, target: NDArray[Any], trained: Places, asked: Places) -> Numbers:
+def _quantity_answers(features: _Features, target: NDArray[Any], trained: Places) -> Predict:
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.linear_model import Ridge
 
     boosted = HistGradientBoostingRegressor(
         max_iter=N_ROUNDS, early_stopping=False, categorical_features=features.is_categorical, random_state=0
     )
-    boosted.fit(features.boosted(trained), target[trained])
-    linear = Ridge(solver="sparse_cg").fit(features.linear(trained), target[trained])
-    both = boosted.predict(features.boosted(asked)), linear.predict(features.linear(asked))
-    return np.asarray((both[0] + both[1])[:, None] / 2)
+    boosted.fit(features.boosted(features.rows.entry[trained]), target[trained])
+    linear = Ridge(solver="sparse_cg").fit(features.linear(features.rows.entry[trained]), target[trained])
+
+    def predict(entry: Places) -> Numbers:
+        both = boosted.predict(features.boosted(entry)), linear.predict(features.linear(entry))
+        return np.asarray((both[0] + both[1])[:, None] / 2)
+
+    return predict
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -300,25 +360,24 @@ class _Features:
         """Which columns boosted trees take as categories."""
         return [not column.is_numeric for column in self.columns]
 
-    def boosted(self, rows: Places) -> Numbers:
+    def boosted(self, entry: Places) -> Numbers:
         """One column each: of a numeric one the codes, whose order is all that trees use, and not-a-number."""
-        entry = self.rows.entry[rows]
-        matrix = np.empty((len(rows), len(self.columns)))
+        matrix = np.empty((len(entry), len(self.columns)))
         for i, (column, table) in enumerate(zip(self.columns, self.tables, strict=True)):
             codes = column.codes[entry]
             matrix[:, i] = np.where(codes == MISSING, np.nan, codes) if column.is_numeric else table[codes]
         return matrix
 
-    def linear(self, rows: Places) -> sp.csr_matrix:
+    def linear(self, entry: Places) -> sp.csr_matrix:
         """Standardized numbers, a missing one as the mean and marked; one column for each categorical value."""
-        entry, blocks = self.rows.entry[rows], []
+        blocks = []
         for column, table in zip(self.columns, self.tables, strict=True):
             codes = column.codes[entry]
             if column.is_numeric:
                 blocks.append(sp.csr_matrix(np.column_stack([table[codes], codes == MISSING])))
             else:
-                shape = len(rows), int(table.max()) + 1
-                blocks.append(sp.csr_matrix((np.ones(len(rows)), table[codes], np.arange(len(rows) + 1)), shape))
+                shape = len(entry), int(table.max()) + 1
+                blocks.append(sp.csr_matrix((np.ones(len(entry)), table[codes], np.arange(len(entry) + 1)), shape))
         return sp.csr_matrix(sp.hstack(blocks))
 
 

@@ -19,6 +19,7 @@ from sfumato.manifest import AnyTable
 from sfumato.mechanisms.base import (
     Mechanism,
     MechanismInfo,
+    Needs,
     Release,
     is_zero_one,
 )
@@ -60,6 +61,7 @@ class Automatic(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[
     """
 
     mechanism_name: ClassVar[str] = "auto"
+    needs: ClassVar[Needs] = Needs.COUNTS_OR_SAMPLE
     counts_persons: ClassVar[bool] = True  # where it chooses a partition of rows
     takes_both_roles: ClassVar[bool] = True  # there, too
     takes_cells: ClassVar[bool] = True  # there, too
@@ -134,12 +136,14 @@ class Automatic(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[
         try:
             return chosen.release(table, progress=progress)
         except PrivacyNotAchievableError as exc:
-            if table.n_rows < self.k or not getattr(chosen, "privacy", ()):
-                raise
-            hint = f"{self._too_uniform(table)}; k-anonymity alone can be reached"
-            raise PrivacyNotAchievableError(
-                exc.guarantee, best_level=exc.best_level, hint=hint, remedy=("no_l",)
-            ) from exc
+            raise self.explained(exc, table) from exc
+
+    def explained(self, error: PrivacyNotAchievableError, table: AnyTable) -> PrivacyNotAchievableError:
+        """Say which sensitive column has too few values, and that k alone can be reached."""
+        if table.n_rows < self.k or not getattr(self.for_table(table), "privacy", ()):
+            return error
+        hint = f"{self._too_uniform(table)}; k-anonymity alone can be reached"
+        return PrivacyNotAchievableError(error.guarantee, best_level=error.best_level, hint=hint, remedy=("no_l",))
 
     def _too_uniform(self, table: AnyTable) -> str:
         """Name the sensitive columns that have fewer than l different values in the whole table."""

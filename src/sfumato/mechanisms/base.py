@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.errors import InvalidParameterError, SchemaError, on_one_line
+from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError, on_one_line
 from sfumato.guarantees import SearchedBy
 from sfumato.guarantees.forms import USUAL_DIGITS
 from sfumato.guarantees.request import check_request, k_of, shorthand, shorthand_parameters
@@ -267,6 +267,8 @@ class Mechanism(ABC):
     counts_persons : bool
         Whether its promises count persons where a column tells them apart and some have several rows; with some
         parameters they may not, see :meth:`why_rows_count`.
+    counts_crowds : bool
+        Whether it counts them on distinct rows too, of which many persons' are one (:mod:`sfumato.counting.crowds`).
     takes_both_roles : bool
         Whether it can treat a column as sensitive and quasi-identifying at once; else such a table is refused.
     is_differentially_private : bool
@@ -296,6 +298,7 @@ class Mechanism(ABC):
     mechanism_name: ClassVar[str]
     needs: ClassVar[Needs] = Needs.ALL_ROWS
     counts_persons: ClassVar[bool] = False
+    counts_crowds: ClassVar[bool] = False
     takes_both_roles: ClassVar[bool] = False
     is_differentially_private: ClassVar[bool] = False
     hides_choices: ClassVar[bool] = False
@@ -335,6 +338,19 @@ class Mechanism(ABC):
     def for_table(self, table: AnyTable) -> Mechanism:
         """Give the mechanism that makes the release of a table: itself, unless it represents a choice among others."""
         return self
+
+    def explained(self, error: PrivacyNotAchievableError, table: AnyTable) -> PrivacyNotAchievableError:
+        """Add to an error of the mechanism for a table what else could be asked for."""
+        return error
+
+    def check_counts_are_enough(self, schema: Schema) -> None:  # noqa: B027  # most have nothing to refuse
+        """Refuse settings and columns for which distinct rows with their counts are not enough: with these all are.
+
+        Raises
+        ------
+        InvalidParameterError, SchemaError
+            If the whole table is needed in memory.
+        """
 
     def with_population(self, population: Population) -> Self:
         """Give the same mechanism, whose k-map and δ-presence are about a table of the population.

@@ -32,6 +32,7 @@ from sfumato.guarantees import AboutValues, LDiversity
 from sfumato.mechanisms.requested import follows_from_two_persons
 from sfumato.table.coding import Table
 from sfumato.table.persons import person_codes
+from sfumato.table.weighted import CountedTable
 
 Flags = NDArray[np.bool_]
 Ids = NDArray[np.int32]
@@ -151,7 +152,7 @@ def _limit_on(table: Table, guarantees: Sequence[AboutValues], persons: Ids | No
     by the values and by their spellings, each by itself, as the audit measures it.
     """
     (name,) = {guarantee.sensitive for guarantee in guarantees}
-    column = table[name]
+    column, weights = table[name], table.row_counts if isinstance(table, CountedTable) else None
     numbers = value_numbers(column.values, table.schema[name])
     by_spelling = numbers.has_spellings and any(guarantee.compares_with_table for guarantee in guarantees)
     merged = numbers.merged[column.codes]
@@ -160,10 +161,10 @@ def _limit_on(table: Table, guarantees: Sequence[AboutValues], persons: Ids | No
     value_of[numbers.spelled] = numbers.merged
     found: list[Constraint] = []
     for guarantee in guarantees:
-        own = Promised(guarantee, _totals(merged, persons))
+        own = Promised(guarantee, _totals(merged, persons, weights))
         found.append(Joined(own, value_of) if by_spelling else own)
         if by_spelling and guarantee.compares_with_table:
-            found.append(Promised(guarantee, _totals(codes, persons)))
+            found.append(Promised(guarantee, _totals(codes, persons, weights)))
     return Limit(found[0] if len(found) == 1 else AllOf(tuple(found)), codes, persons)
 
 
@@ -243,6 +244,8 @@ class Limit:
 def limits_of(table: Table, guarantees: Sequence[AboutValues]) -> list[Limit]:
     """Limits under which a division into groups of at least two persons keeps promises about one sensitive column.
 
+    Rows are those of the table, or distinct ones that each stand for several.
+
     Where each person has one row there is at most one, of rows; else what is promised counts persons, and what follows
     of groups of two persons is asked of rows.
     """
@@ -258,8 +261,10 @@ def limits_of(table: Table, guarantees: Sequence[AboutValues]) -> list[Limit]:
     return [*found, _limit_on(table, weighed, persons)] if weighed else found
 
 
-def _totals(codes: Ids, persons: Ids | None) -> Numbers:
-    """Count, or weigh by persons, each value in all rows."""
+def _totals(codes: Ids, persons: Ids | None, weights: NDArray[np.int64] | None) -> Numbers:
+    """Count, or weigh by persons, each value in all rows; weights are the rows of distinct ones."""
+    if weights is not None:
+        return np.bincount(codes, weights).astype(np.int64)
     return Counts.of_rows(np.zeros(len(codes), dtype=np.int64), codes, persons).weights.value_totals
 
 

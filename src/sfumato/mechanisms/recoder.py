@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -29,10 +29,13 @@ from sfumato.mechanisms.axes import Axis, align, axes_of, unknown_on
 from sfumato.mechanisms.base import Mechanism, Release, settings_of
 from sfumato.mechanisms.new_rows import RecodingTransformer
 from sfumato.progress import Progress
-from sfumato.schema import WITHHELD, Column, Kind, Role
+from sfumato.schema import WITHHELD, Column, Kind, Role, Schema
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.generalized import ANY, write_range, write_set
 from sfumato.table.weighted import CountedTable, WeightedColumn
+
+if TYPE_CHECKING:
+    from sfumato.mechanisms.sampled_groups import CoveredGroups
 
 # From groups of rows to released columns: what each group's cells stand for and what that costs.
 
@@ -166,6 +169,7 @@ def _set_text(axis: Axis, members: list[int], n_values: int) -> str | None:
 
 Ids = NDArray[np.int32]
 Counts = NDArray[np.int64]
+_LARGEST_KEY = 2**62
 GENERALIZED = "generalized"
 """Rule of a recoding whose cells say themselves what they stand for."""
 
@@ -286,6 +290,27 @@ def described_axis(axis: Axis, rule: str = GENERALIZED) -> dict[str, Any]:
     return entry | ({"domain": list(domain)} if kind is Kind.ORDERED and domain else {})
 
 
+def distinct_rows(table: Table, names: Sequence[str]) -> tuple[CountedTable, NDArray[np.intp]]:
+    """Find the distinct rows of some columns with their counts, and which one each row is.
+
+    They come in the order of their codes, as those of a table that is not in memory, which is counted already.
+    """
+    if isinstance(table, CountedTable):
+        return table, np.arange(len(table.row_counts))
+    columns = tuple(dict.fromkeys(names))
+    key, span = np.zeros(table.n_rows, dtype=np.int64), 1
+    for name in columns:
+        n_values = table[name].n_distinct
+        if span * n_values > _LARGEST_KEY:
+            found, key = np.unique(key, return_inverse=True)
+            span = len(found)
+        key = key * n_values + table[name].codes
+        span *= n_values
+    _, first, cell_of_row, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    codes = [table[name].codes[first] for name in columns]
+    return CountedTable.of(table.keep(columns), columns, codes, counts), cell_of_row
+
+
 class Recoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
     """Base of the mechanisms that release ranges and sets of values instead of values.
 
@@ -310,7 +335,7 @@ class Recoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[mi
     def guarantees(self, table: Table) -> list[Guarantee]:
         """Promises of a release of this table."""
 
-    def remarks(self) -> dict[str, str]:
+    def remarks(self) -> dict[str, Any]:
         """Say of the last recoding, besides its figures, what the manifest gives as evidence: nothing."""
         return {}
 
@@ -342,6 +367,20 @@ class Recoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[mi
         }
         return self._drafted(table, released, recoding.axes, utility, anonymity_level(recoding.rows_alike))
 
+    def counted_beside(self, schema: Schema) -> tuple[str, ...]:
+        """Columns that are counted with each quasi-identifier by itself: none."""
+        return ()
+
+    def occurring_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Columns of which it must be known which values occur in each combination: none."""
+        return ()
+
+    def release_cells(
+        self, cells: CountedTable, *, progress: Progress | None = None
+    ) -> tuple[Release, NDArray[np.bool_]]:
+        """Release distinct rows that were counted; says as well that all of them are released."""
+        return self.release(cells, progress=progress), np.ones(len(cells.row_counts), dtype=np.bool_)
+
     def _drafted(
         self,
         table: Table,
@@ -362,6 +401,20 @@ class Recoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[mi
             recodings=[described_axis(axis) for axis in axes],
         )
         return Release(released, manifest)
+
+    def _drafted_groups(
+        self, whole: Table, groups: CoveredGroups, n_sampled: int, seed: int, remarks: Mapping[str, Any]
+    ) -> Release:
+        """Describe groups that were found on a sample of so many rows and counted on all; the table holds groups."""
+        alike, axes = groups.rows_alike, groups.tree.values.axes
+        utility = {
+            "global_certainty_penalty": groups.certainty_penalty,
+            "n_classes_of_cells": len(alike),
+            **remarks,
+            "grown_on_rows": n_sampled,
+            "of_rows": whole.n_rows,
+        }
+        return self._drafted(whole, groups.released(whole), axes, utility, anonymity_level(alike), seed)
 
     def _checked(self, table: AnyTable) -> Table:
         if not isinstance(table, Table):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learning.c45.criteria import Criterion, Several, Variance
-from sfumato.learning.cross_fitted import class_scores, quantity_scores
+from sfumato.learning.cross_fitted import MOST_SCORED_ROWS, class_scores, quantity_scores
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.tree.targets import CriterionChoice, Targets
 from sfumato.table.coding import Table
@@ -17,6 +17,12 @@ from sfumato.table.persons import person_codes
 from sfumato.table.weighted import CountedTable
 
 Numbers = NDArray[np.float64]
+
+
+def stated_sample(n_rows: int) -> dict[str, int]:
+    """Say for the manifest on how many of the rows scores were learned, where these are a sample."""
+    return {"scored_on_rows": MOST_SCORED_ROWS, "of_rows": n_rows} if n_rows > MOST_SCORED_ROWS else {}
+
 
 PENALTY_WEIGHT = 0.1
 """Weight of the certainty penalty beside the score. Measured on seven tables (``benchmarks/score_split.py``): narrower

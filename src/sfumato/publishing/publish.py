@@ -277,7 +277,7 @@ def staged(
             released_sha256=digest,
             file=written,
             publisher=PublisherKnows(
-                levels_are_stated=_states_levels(manifest),
+                levels_are_stated=states_levels(manifest),
                 places=np.argsort(order) if reread.n_rows == len(order) else None,
                 own_rows=release.kept_rows,
             ),
@@ -345,7 +345,7 @@ def staged_files(
             written = written.with_manifest(evidence=measure(table_file.readable_path, written.manifest))
         report = audit(table_file.readable_path, written.manifest, digest)
         report.raise_if_failed()
-        if not _states_levels(written.manifest):
+        if not states_levels(written.manifest):
             written = written.with_manifest(guarantees=with_audited(written.manifest.guarantees, report.levels))
             report = with_stated_levels(report, written.manifest.to_dict())
             report.raise_if_failed()
@@ -371,7 +371,7 @@ def _sha256_of(original: AnyTable) -> str | None:
     return original.source.sha256 if original.source is not None else None
 
 
-def _states_levels(manifest: Manifest) -> bool:
+def states_levels(manifest: Manifest) -> bool:
     """Whether an audit has found the levels already that the manifest gives as audited; some have none to be found."""
     return any(entry.get("audited") is not None for entry in manifest.guarantees)
 

@@ -74,7 +74,7 @@ def test_another_seed_gives_other_scores_and_the_same_seed_the_same(telling, mon
     scores = class_scores(columns, classes)
 
     assert np.array_equal(class_scores(columns, classes), scores)
-    monkeypatch.setattr(cross_fitted, "_SEED", 1)
+    monkeypatch.setattr(cross_fitted, "SEED", 1)
     assert not np.array_equal(class_scores(columns, classes), scores)
 
 

@@ -16,7 +16,7 @@ from sfumato.audit.original.cell_rules import CellRule, FittingRule
 from sfumato.audit.original.matching import TooManyLayersError, layers, places_among
 from sfumato.audit.reading.block_counting import GroupKeys, counted_rows, persons_of_groups
 from sfumato.audit.reading.cells import Containing, unchanged
-from sfumato.errors import InvalidParameterError
+from sfumato.errors import ColumnNotFoundError, InvalidParameterError
 from sfumato.guarantees import KAnonymity
 from sfumato.progress import Progress
 from sfumato.table.weighted import CountedTable, OutlinedTable
@@ -90,6 +90,8 @@ class PersonsInBlocks:
     def _groups(self) -> tuple[GroupKeys | None, Counts]:
         """Which rows are in which group, and the released rows of each; no keys where nothing is released."""
         named = {rule.name: rule for rule in self.rules}
+        if unstated := [name for name in self.guarantee.columns if name not in named]:
+            raise ColumnNotFoundError(unstated[0], named, where="the columns that the manifest describes")
         own = [named[name] for name in self.guarantee.columns]
         codes = np.column_stack([self.counted[name].codes for name in self.guarantee.columns]).astype(np.int64)
         groups, of_row = np.unique(codes, axis=0, return_inverse=True)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.checks import IN_MEMORY, Check, Unchecked
 from sfumato.audit.original.assignment import BothBags, TooManyPairsError, exact_ids, together
+from sfumato.audit.original.boxes import NO_BOX, Boxes
 from sfumato.audit.original.cell_rules import CellRule, Codes, FittingRule
 from sfumato.audit.original.fidelity import said_of_cells
 from sfumato.audit.original.matching import ImpossibleError, TooManyLayersError, UnmatchedError, matched_rows
@@ -29,6 +30,7 @@ _LARGEST_KEY = 2**62
 _MOST_PARTS = 64
 _UNEVEN = 2  # how much larger than others a part may be
 _PROGRAM_BYTES = 400 * 10**6  # of Python and its libraries, with what allocators keep
+_BYTES_OF_A_BOX = 100  # a column
 _BYTES_A_CELL = 300  # of a distinct row, with the pairs that it is in and what the flow needs
 
 
@@ -51,9 +53,10 @@ class _Compared:
 def check_bag_on_disk(rules: Sequence[CellRule], originals: Rows, released: Rows, memory: int) -> Check | Unchecked:
     """Whether every released row can be given an original row of its own; codes of both come in blocks of rows.
 
-    Where each original cell becomes one released cell, counts of equal rows decide. Where cells overlap, what equal
-    rows became is found by the counts of all coarsened columns, as on a cluster, and whole rows are compared under that
-    answer; if they are not the same, distinct whole rows are matched in memory, a part of them at a time.
+    Where each original cell becomes one released cell, or each row fits one released class, counts of equal rows
+    decide. Where classes overlap, what equal rows became is found by the counts of all coarsened columns, and whole
+    rows are compared under that answer; if they are not the same, distinct whole rows are matched in memory, a part of
+    them at a time.
 
     Values that the same released cells may mean count as one. Where groups that are too small are joined at coarser and
     coarser levels, rows that agree so became the same: of two that did not, the cell that took the first alone means
@@ -117,6 +120,11 @@ def _are_same(
     if not any(column.read for column in columns):
         return _are_in([(columns, originals), (columns, released)], memory)
     among = [i for i, column in enumerate(coarsened) if column.read is not None]
+    most_boxes = max((memory - _PROGRAM_BYTES) // (_BYTES_OF_A_BOX * len(among)), 10_000)
+    found = _grouped(coarsened, released, memory, most_boxes, 1, among)
+    boxes = None if found is None else _Boxed.of_released(coarsened, among, found)
+    if boxes is not None:
+        return _are_in([(boxes, originals), (boxes, released)], memory)
     most_groups = _most_rows(memory, len(among))
     places, cells = (
         _grouped(coarsened, rows, memory, most_groups, of, among) for of, rows in enumerate((originals, released))
@@ -225,10 +233,41 @@ class _Numbered:
         return [1 + int(self._numbers.max(initial=-1)), *others]
 
     def of(self, block: Sequence[Codes], is_released: bool) -> list[Codes]:
+        """Numbers of the rows of a block."""
         numbered = _numbered_columns(self._columns, block, is_released)
         key = _keys(self._reads, [numbered[i] for i in self._overlapping])
         number = self._numbers[np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)]
         return [number, *(own for i, own in enumerate(numbered) if i not in self._overlapping)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Boxed:
+    """Tells rows by the one released class that can hold them, and by their other columns."""
+
+    columns: Sequence[_Compared]
+    among: Sequence[int]
+    boxes: Boxes
+
+    @classmethod
+    def of_released(cls, columns: Sequence[_Compared], among: Sequence[int], released: pa.Table) -> _Boxed | None:
+        """Index the classes; ``None`` where two of them may hold the same row."""
+        reads = [read for i in among if (read := columns[i].read) is not None]
+        boxes = Boxes.of(reads, [released.column(f"c{i}").to_numpy() for i in among])
+        return None if boxes is None else cls(columns, among, boxes)
+
+    @property
+    def sizes(self) -> list[int | None]:
+        """How many numbers there may be of each."""
+        others = (column.size for i, column in enumerate(self.columns) if i not in self.among)
+        return [self.boxes.n_boxes + 2, *others]
+
+    def of(self, block: Sequence[Codes], is_released: bool) -> list[Codes]:
+        """Numbers of the rows of a block; rows without a class have another one on either side."""
+        numbered = _numbered_columns(self.columns, block, is_released)
+        own = [np.asarray(numbered[i], dtype=np.int64) for i in self.among]
+        found = self.boxes.of_cells(own) if is_released else self.boxes.of_rows(own)
+        number = np.where(found == NO_BOX, self.boxes.n_boxes + is_released, found)
+        return [number, *(each for i, each in enumerate(numbered) if i not in self.among)]
 
 
 def _numbered_columns(columns: Sequence[_Compared], block: Sequence[Codes], is_released: bool) -> list[Codes]:
@@ -240,7 +279,7 @@ def _numbered_columns(columns: Sequence[_Compared], block: Sequence[Codes], is_r
     return found
 
 
-def _are_in(sides: Sequence[tuple[_Numbered | Sequence[_Compared], Rows]], memory: int) -> bool:
+def _are_in(sides: Sequence[tuple[_Boxed | _Numbered | Sequence[_Compared], Rows]], memory: int) -> bool:
     """Whether no row of the second side occurs more often there than on the first."""
 
     def numbers() -> Iterator[list[Codes]]:
@@ -248,12 +287,12 @@ def _are_in(sides: Sequence[tuple[_Numbered | Sequence[_Compared], Rows]], memor
             for block in rows():
                 numbered = (
                     how.of(block, bool(is_released))
-                    if isinstance(how, _Numbered)
+                    if isinstance(how, _Boxed | _Numbered)
                     else _numbered_columns(how, block, bool(is_released))
                 )
                 yield [*packing.packed(numbered), np.full(len(numbered[0]), 1 if is_released else -1, dtype=np.int64)]
 
-    sizes = [how.sizes if isinstance(how, _Numbered) else [column.size for column in how] for how, _ in sides]
+    sizes = [how.sizes if isinstance(how, _Boxed | _Numbered) else [column.size for column in how] for how, _ in sides]
     packing = Packing.of([None if None in both else max(both) for both in zip(*sizes, strict=True)])
     width = len(packing.groups)
     keys = ", ".join(f"c{i}" for i in range(width))

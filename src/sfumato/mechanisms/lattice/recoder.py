@@ -214,6 +214,7 @@ class HierarchyRecoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: 
     """What recoders over hierarchies share: from a table to a lattice problem, and from levels to a release."""
 
     needs: ClassVar[Needs] = Needs.COUNTS
+    counts_crowds: ClassVar[bool] = True
     takes_cells: ClassVar[bool] = True
     k: int
     privacy: Sequence[Guarantee]
@@ -320,6 +321,10 @@ class HierarchyRecoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: 
         kept = [c.name for c in table.schema if c.role not in WITHHELD]
         released = recoding.recoded(table).keep(kept).take(recoding.is_released)
         utility, unsearched = self.utility(table, recoding, released), base.statement if base is not None else ""
+        if self.guide == "score":
+            from sfumato.mechanisms.score_guide import stated_sample  # takes the family of trees with it
+
+            utility |= stated_sample(table.n_rows)
         if unsearched:  # what the finest values tell is not known, and shares of less would flatter the release
             utility = {name: figure for name, figure in utility.items() if name not in SHARES_OF_CELLS}
         manifest = draft_manifest(

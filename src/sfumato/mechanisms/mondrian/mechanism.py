@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -12,20 +12,21 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import AboutValues, Guarantee, KAnonymity, SearchedBy
 from sfumato.mechanisms.axes import Axis
-from sfumato.mechanisms.base import Compared, MechanismInfo, combinations
+from sfumato.mechanisms.base import Compared, MechanismInfo, Needs, Release, combinations
 from sfumato.mechanisms.both_roles import BothRoles, GroupedValues, GroupsInParts, WithinGroups
 from sfumato.mechanisms.constraints import Limit, constraint_on_counts, limits_of
 from sfumato.mechanisms.mondrian.division import Partition, SplitRule, mondrian_partition
 from sfumato.mechanisms.mondrian.population_cuts import PeopleInParts
 from sfumato.mechanisms.population import PopulationPromises
-from sfumato.mechanisms.recoder import Cover, Recoder, Recoding
+from sfumato.mechanisms.recoder import Cover, Recoder, Recoding, distinct_rows
 from sfumato.mechanisms.requested import Requested, person_crowds, promised_by_persons
-from sfumato.mechanisms.score_guide import PENALTY_WEIGHT, ScoreGuide
+from sfumato.mechanisms.sampled_groups import Block, CoveredGroups, SampledTree, ValueAxes, rows_in_a_sample
+from sfumato.mechanisms.score_guide import PENALTY_WEIGHT, ScoreGuide, stated_sample
 from sfumato.mechanisms.tree.targets import Targets
 from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
-from sfumato.schema import Role
-from sfumato.table.coding import Table
+from sfumato.schema import Role, Schema
+from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.persons import person_codes
 
 _MOST_PAIRS = 100_000
@@ -83,6 +84,7 @@ class Mondrian(Recoder):
     counts_persons: ClassVar[bool] = True
     takes_both_roles: ClassVar[bool] = True
     takes_population: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs.COUNTS_OR_SAMPLE
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "k": ParameterSpec("rows of a group", at_least=2),
         "strict": ParameterSpec("keep rows with equal values together; false: relaxed Mondrian"),
@@ -129,27 +131,107 @@ class Mondrian(Recoder):
         """Divide the rows and cover each group."""
         self._check_parameters()
         table = self._checked(table)
-        persons = person_codes(table)
-        axes = self._axes(table)
         promised = Requested.of(self).by_column(table)
-        both = self._both_roles(table, axes, promised)
+        both = self._both_roles(table, promised)
         self._check_population(table, both)
-        if both is None:
-            limits = [limit for own in promised for limit in limits_of(table, own)]
-            if not self.strict and any(limit.persons is not None and limit.matched is None for limit in limits):
-                problem = "got false with more than distinct l, and some persons have several rows"
-                allowed = "true, or l distinct, and t, beta, delta and alpha left out"
-                raise InvalidParameterError("strict", problem, allowed=allowed)
-            partition = self._divided(table, axes, limits, persons, progress)
-            return Recoding(axes, Cover.of_groups(partition.of_row), partition.groups_of)
+        if both is not None:
+            return self._recoded_within(both, table, promised, progress)
+        persons = person_codes(table)
+        rows, entry_of_row = self._entries(table, persons)
+        axes = self._axes(rows)
+        limits = [limit for own in promised for limit in limits_of(rows, own)]
+        if not self.strict and any(limit.persons is not None and limit.matched is None for limit in limits):
+            problem = "got false with more than distinct l, and some persons have several rows"
+            allowed = "true, or l distinct, and t, beta, delta and alpha left out"
+            raise InvalidParameterError("strict", problem, allowed=allowed)
+        partition = self._divided(rows, axes, limits, persons, progress)
+        return Recoding(axes, Cover.of_groups(partition.of_row), partition.groups_of, entry_of_row)
+
+    def _entries(self, table: Table, persons: NDArray[np.int32] | None) -> tuple[Table, NDArray[np.intp] | None]:
+        """Give the distinct rows, where equal rows stay together and are all alike; else the rows."""
+        if not self.strict or persons is not None or PopulationPromises.of(self).about:
+            return table, None
+        return distinct_rows(table, self.counted_columns(table.schema))
+
+    def _recoded_within(
+        self,
+        both: BothRoles,
+        table: Table,
+        promised: Sequence[Sequence[AboutValues]],
+        progress: Progress | None,
+    ) -> Recoding:
+        """Divide the rows by all columns but a sensitive one, and each part by that."""
+        axes = self._axes(table)
         others = tuple(axis for axis in axes if axis.name != both.axis.name)
-        limits = self._limits_with(both, table, promised)
-        partition = self._divided(table, others, limits, persons, progress)
+        partition = self._divided(table, others, self._limits_with(both, table, promised), None, progress)
         groups = both.divided(partition.of_row, self.size)
         own, together = groups.covers(partition.of_row)
         names = tuple(axis.name for axis in others)
         part_of = _GroupsWithin(partition, groups, both, names)
         return Recoding(axes, own, part_of, cover_of=dict.fromkeys(names, together))
+
+    def counted_columns(self, schema: Schema) -> tuple[str, ...]:
+        """Columns whose combinations decide the groups: what :meth:`release_cells` needs counted together."""
+        self._check_parameters()
+        targets = schema.names(Role.TARGET) if self.split in ("gain", "score") else ()
+        sensitive = Requested.of(self).columns(schema)
+        return tuple(dict.fromkeys([*schema.names(Role.QUASI_IDENTIFIER), *targets, *sensitive]))
+
+    def check_counts_are_enough(self, schema: Schema) -> None:
+        """Refuse to divide equal rows, to compare single rows with a population, or to protect a quasi-identifier."""
+        hint = "hold the table in memory (set no limit)"
+        if not self.strict:
+            allowed = "true for a table that is not in memory: relaxed cuts divide equal rows"
+            raise InvalidParameterError("strict", "got false", allowed=allowed, hint=hint, remedy=("parameters",))
+        if about := PopulationPromises.of(self).levels:
+            allowed = "left out for a table that is not in memory: every person is compared with the population"
+            raise InvalidParameterError(about[0], "got one", allowed=allowed, hint=hint, remedy=("parameters",))
+        promised = Requested.of(self).columns(schema)
+        if both := [name for name in schema.names(Role.SENSITIVE_QUASI_IDENTIFIER) if name in promised]:
+            problem = "is sensitive and a quasi-identifier, which needs the whole table in memory"
+            raise SchemaError(problem, column=both[0], hint=hint, remedy=("no_l",))
+
+    def release_by_sample(
+        self,
+        whole: Table,
+        sample: Block,
+        blocks: Callable[[str], Iterable[Block]],
+        seed: int,
+        *,
+        progress: Progress | None = None,
+    ) -> tuple[Release, CoveredGroups]:
+        """Divide a sample, and cover the groups by all rows; what fewer than k of all rows fall into is joined.
+
+        Parameters are those of :meth:`sfumato.mechanisms.tree.mechanism.ErrorRiskTree.release_by_sample`.
+        """
+        whole = self._checked(whole)
+        self._check_growing(whole)
+        values = ValueAxes.of_table(whole, whole.schema.names(Role.QUASI_IDENTIFIER))
+        columns = {name: CodedColumn(codes, whole[name].values) for name, codes in sample.items()}
+        n_sampled = len(next(iter(sample.values())))
+        rows = Table(whole.schema.keep(columns), columns, n_sampled)
+        limits = [limit for own in Requested.of(self).by_column(rows) for limit in limits_of(rows, own)]
+        least = min(rows_in_a_sample(self.size, n_sampled / whole.n_rows), n_sampled)
+        partition = self._divided(rows, values.of(sample), limits, None, progress, size=least)
+        found = SampledTree(partition.tree, values, partition.columns)
+        groups = found.covered(blocks("rows counted in groups"), self.size)
+        return self._drafted_groups(whole, groups, n_sampled, seed, self._scored(n_sampled)), groups
+
+    def _check_growing(self, table: Table) -> None:
+        """Refuse what a group may lose by further rows: it would not follow from a sample."""
+        for own in (own for of_column in Requested.of(self).by_column(table) for own in of_column):
+            if not own.is_kept_by_growing:
+                problem = "got one, and the distinct rows do not fit in the memory given"
+                allowed = "left out, or distinct l, where groups are found on a sample"
+                hint = "give more memory, or take fewer columns"
+                raise InvalidParameterError(own.level.name, problem, allowed=allowed, hint=hint, remedy=("memory",))
+
+    def remarks(self) -> dict[str, Any]:
+        """Say of how many rows the scores were learned, where a sample of them was enough."""
+        return self._scored(int(self.recoding_.rows_alike.sum()))
+
+    def _scored(self, n_rows: int) -> dict[str, Any]:
+        return stated_sample(n_rows) if self.split == "score" else {}
 
     def _limits_with(self, both: BothRoles, table: Table, promised: Sequence[Sequence[AboutValues]]) -> list[Limit]:
         """Limits of parts whose rows are then divided by a sensitive quasi-identifier."""
@@ -168,9 +250,7 @@ class Mondrian(Recoder):
                 limits.append(Limit(within, both.places * np.int32(n_codes) + limit.codes))
         return limits
 
-    def _both_roles(
-        self, table: Table, axes: Sequence[Axis], promised: Sequence[Sequence[AboutValues]]
-    ) -> BothRoles | None:
+    def _both_roles(self, table: Table, promised: Sequence[Sequence[AboutValues]]) -> BothRoles | None:
         """Find the quasi-identifier about whose values something is promised; ``None`` where there is none.
 
         Raises
@@ -186,6 +266,7 @@ class Mondrian(Recoder):
             problem = f"is sensitive and a quasi-identifier, and so is '{found[1]}': values of one can be protected"
             hint = "ask for k alone, or give one of them another role"
             raise SchemaError(problem, column=found[0], hint=hint, remedy=("no_l",))
+        axes = self._axes(table)
         if len(axes) == 1:
             problem = (
                 "is the only quasi-identifier, and its values cannot be protected from those who know nothing else"
@@ -209,6 +290,7 @@ class Mondrian(Recoder):
         limits: Sequence[Limit],
         persons: NDArray[np.int32] | None,
         progress: Progress | None,
+        size: int | None = None,
     ) -> Partition:
         about_people, names = PopulationPromises.of(self), [axis.name for axis in axes]
         criterion, statistics, along = None, None, None
@@ -220,7 +302,7 @@ class Mondrian(Recoder):
             criterion, statistics, along = guide.criterion, guide.statistics, guide.along
         return mondrian_partition(
             axes,
-            self.size,
+            self.size if size is None else size,
             strict=self.strict,
             split=self.split,
             statistics=statistics,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,25 +15,27 @@ from sfumato.guarantees.forms import COLUMNS, NOTHING, list_of
 from sfumato.learning.c45.criteria import Criterion
 from sfumato.learning.c45.grow import grow
 from sfumato.learning.c45.splits import SplitWays, Tally
-from sfumato.learning.c45.tree import LEAF, MISSING, Ids, Tree, TreeColumn, route
-from sfumato.measures.anonymity import anonymity_level
-from sfumato.mechanisms.axes import Axis, axes_of
+from sfumato.learning.c45.tree import LEAF, Ids, Tree, TreeColumn, route
+from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.base import Compared, MechanismInfo, Needs, Release, combinations
 from sfumato.mechanisms.constraints import Limit, check_persons, limits_of
 from sfumato.mechanisms.recoder import (
-    Cover,
-    Generalized,
     Recoder,
     Recoding,
-    certainty_penalty_of,
-    generalize,
-    rows_alike,
-    with_cells,
+    distinct_rows,
 )
 from sfumato.mechanisms.requested import Requested, person_crowds, promised_by_persons
-from sfumato.mechanisms.score_guide import ScoreGuide
+from sfumato.mechanisms.sampled_groups import (
+    Block,
+    CoveredGroups,
+    SampledTree,
+    ValueAxes,
+    rows_in_a_sample,
+    summed_up,
+)
+from sfumato.mechanisms.score_guide import ScoreGuide, stated_sample
 from sfumato.mechanisms.tree.disclosed import disclosure_evidence
-from sfumato.mechanisms.tree.error_risk import PrunedTree, error_risk, prune_by_error_risk, prune_lowest
+from sfumato.mechanisms.tree.error_risk import PrunedTree, error_risk, prune_by_error_risk
 from sfumato.mechanisms.tree.groups import RefinedTree, nodes_allowed_by_persons, refine
 from sfumato.mechanisms.tree.targets import Targets, named_targets
 from sfumato.mechanisms.tree.tiered import tiered_cover, uniform_cover
@@ -42,261 +43,13 @@ from sfumato.mechanisms.tree.tiered_persons import tiered_cover_by_persons
 from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.schema import Role, Schema
-from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.coding import Table
 from sfumato.table.persons import person_codes
 from sfumato.table.weighted import CountedTable
-
-# A tree that is grown on a sample of rows, and groups whose sizes are counted on all rows.
-
-
-Codes = NDArray[np.int32]
-Numbers = NDArray[np.float64]
-Block = Mapping[str, Any]
-"""Codes of some rows, by the names of the columns."""
-
-_MANY_WAITING = 1 << 20
-_MOST_FLAGS = 1 << 26
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ValueAxes:
-    """Quasi-identifiers of a table by their values: how rows that come in blocks become axes.
-
-    Parameters
-    ----------
-    axes : tuple of Axis
-        One entry for each distinct value of the column, in the order of its codes.
-    """
-
-    axes: tuple[Axis, ...]
-
-    @classmethod
-    def of_table(cls, table: Table, names: Sequence[str]) -> ValueAxes:
-        """Describe some columns of a table."""
-        values = {n: CodedColumn(np.arange(table[n].n_distinct, dtype=np.int32), table[n].values) for n in names}
-        return cls(axes_of(replace(table, schema=table.schema.keep(names), columns=values), names))
-
-    def of(self, block: Block) -> list[Axis]:
-        """Axes of the rows of a block."""
-        return [replace(axis, codes=axis.codes[np.asarray(block[axis.name])]) for axis in self.axes]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SampledTree:
-    """A tree whose splits were chosen on a sample; any row of the table can be sent down.
-
-    A row whose value the sample lacks goes where most rows of the sample went, as one whose value is missing; where one
-    value is split off, to the rest.
-
-    Parameters
-    ----------
-    tree : Tree
-        Its weights are those of the sample: they decide the way of rows.
-    values : ValueAxes
-    refined : RefinedTree or None
-        What knows the columns that the tree splits on, if they are not those of the axes.
-    is_cut_to_root : bool
-        Whether pruning left no split.
-    disclosure : mapping
-        What all rows make of BIG, ICR and TIDI before and after pruning.
-    """
-
-    tree: Tree
-    values: ValueAxes
-    refined: RefinedTree | None = None
-    is_cut_to_root: bool = False
-    disclosure: Mapping[str, Any] = field(default_factory=dict)
-
-    def leaves_of(self, block: Block) -> Ids:
-        """Leaf of every row of a block."""
-        axes = self.values.of(block)
-        columns = [axis.as_tree_column() for axis in axes] if self.refined is None else self.refined.columns(axes)
-        return route(self.tree, columns)
-
-    def counted(self, blocks: Iterable[Block], targets: Targets) -> Tree:
-        """Count all rows: the tree with the weights and statistics of the table in the place of the sample's."""
-        statistics = np.zeros((self.tree.n_nodes, targets.criterion.n_statistics))
-        for block in blocks:
-            own = targets.statistics([np.asarray(block[name]) for name in targets.names])
-            statistics += Tally.from_statistics(own).table(self.leaves_of(block).astype(np.int64), len(statistics))
-        statistics = _summed_up(self.tree, statistics)
-        return replace(self.tree, weights=targets.criterion.weight(statistics), statistics=statistics)
-
-    def pruned(
-        self,
-        blocks: Iterable[Block],
-        targets: Targets,
-        k: int,
-        prune: Callable[[Tree, Sequence[TreeColumn], Criterion], tuple[PrunedTree, Mapping[str, Any]]],
-        sample: Block,
-        *,
-        refined: bool,
-    ) -> SampledTree:
-        """Prune by the errors and risks that all rows have in the tree, until every group has k of them.
-
-        With ``refined``, groups are divided further as the sample suggests. That needs to be counted once more.
-        """
-        columns = [axis.as_tree_column() for axis in self.values.axes]
-        counted = self.counted(blocks, targets)
-        pruned, disclosure = prune(counted, columns, targets.criterion)
-        group_of = pruned.group_of_leaf
-        known = replace(self, is_cut_to_root=bool(group_of[0] == 0), disclosure=disclosure)
-        if not refined:
-            return replace(known, tree=_cut(self.tree, group_of))
-        groups, axes = group_of[self.leaves_of(sample)], self.values.of(sample)
-        share = len(groups) / counted.weights[0]
-        least = min(_rows_in_a_sample(k, share), len(groups))
-        found = refine(self.tree, groups, axes, least)
-        return replace(known, tree=found.tree, refined=found)
-
-    def covered(self, blocks: Iterable[Block], k: int) -> CoveredGroups:
-        """Count all rows once more, merge groups that have fewer than k, and find out what each group represents."""
-        weights = np.zeros(self.tree.n_nodes)
-        held = [_held(axis, self.tree.n_nodes) for axis in self.values.axes]
-        for block in blocks:
-            leaves = self.leaves_of(block)
-            weights += np.bincount(leaves, minlength=len(weights))
-            for axis, own in zip(self.values.axes, held, strict=True):
-                own.take(leaves, axis.codes[np.asarray(block[axis.name])])
-        counted = replace(self.tree, weights=_summed_up(self.tree, weights))
-        group_of = prune_lowest(counted, k).group_of_leaf
-        cells: list[Generalized] = []
-        for axis, own in zip(self.values.axes, held, strict=True):
-            at, codes = own.finished()
-            cells += generalize([replace(axis, codes=codes)], Cover.of_groups(group_of[at]))
-        groups = np.unique(group_of[np.flatnonzero(weights)])
-        numbered = np.full(self.tree.n_nodes, LEAF, dtype=np.int32)
-        numbered[groups] = np.arange(len(groups))
-        return CoveredGroups(self, numbered[group_of], counted.weights[groups].astype(np.int64), tuple(cells))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CoveredGroups:
-    """Groups of all rows of a table, with their sizes and their cells.
-
-    Parameters
-    ----------
-    tree : SampledTree
-    of_leaf : ndarray of int32
-        Group of each leaf that has rows.
-    sizes : ndarray of int64
-    cells : tuple of Generalized
-        One an axis; their classes are the groups.
-    """
-
-    tree: SampledTree
-    of_leaf: Ids
-    sizes: NDArray[np.int64]
-    cells: tuple[Generalized, ...]
-
-    def groups_of(self, block: Block) -> Ids:
-        """Group of every row of a block."""
-        return np.asarray(self.of_leaf[self.tree.leaves_of(block)])
-
-
-class _Held(Protocol):
-    """Codes of one axis that the rows of each leaf hold, as far as its cells depend on them."""
-
-    def take(self, leaves: Ids, codes: Codes) -> None:
-        """Take more rows."""
-
-    def finished(self) -> tuple[NDArray[np.integer], Codes]:
-        """Leaves and codes of the pairs."""
-        ...
-
-
-def _held(axis: Axis, n_nodes: int) -> _Held:
-    if axis.positions is not None:
-        return _Ends(axis.n_values, n_nodes)
-    is_small = n_nodes * (axis.n_values + 1) <= _MOST_FLAGS
-    return _Flags(axis.n_values, n_nodes) if is_small else _Pairs(axis.n_values)
-
-
-class _Ends:
-    """Lowest and highest code of each leaf, and whether one is missing: all that a range says."""
-
-    def __init__(self, n_values: int, n_nodes: int) -> None:
-        self._low = np.full(n_nodes, n_values, dtype=np.int32)
-        self._high = np.full(n_nodes, MISSING, dtype=np.int32)
-        self._has_missing = np.zeros(n_nodes, dtype=np.bool_)
-
-    def take(self, leaves: Ids, codes: Codes) -> None:
-        is_known = codes != MISSING
-        self._has_missing[leaves[~is_known]] = True
-        known, own = (leaves, codes) if is_known.all() else (leaves[is_known], codes[is_known])
-        np.minimum.at(self._low, known, own)
-        np.maximum.at(self._high, known, own)
-
-    def finished(self) -> tuple[NDArray[np.integer], Codes]:
-        known, lost = np.flatnonzero(self._high != MISSING), np.flatnonzero(self._has_missing)
-        missing = np.full(len(lost), MISSING, dtype=np.int32)
-        return np.concatenate([known, known, lost]), np.concatenate([self._low[known], self._high[known], missing])
-
-
-class _Flags:
-    """Every code of each leaf, as a set says it: a flag for each that is possible."""
-
-    def __init__(self, n_values: int, n_nodes: int) -> None:
-        self._is_held = np.zeros((n_nodes, n_values + 1), dtype=np.bool_)  # a missing value, -1, is the last
-
-    def take(self, leaves: Ids, codes: Codes) -> None:
-        self._is_held[leaves, codes] = True
-
-    def finished(self) -> tuple[NDArray[np.integer], Codes]:
-        leaves, codes = np.nonzero(self._is_held)
-        return leaves, np.where(codes == self._is_held.shape[1] - 1, MISSING, codes).astype(np.int32)
-
-
-class _Pairs:
-    """Every code of each leaf, where there are too many for flags; pairs are added up when many wait."""
-
-    def __init__(self, n_values: int) -> None:
-        self._width = n_values + 1  # a missing value has the code -1
-        self._waiting: list[NDArray[np.int64]] = []
-        self._n_waiting = 0
-
-    def take(self, leaves: Ids, codes: Codes) -> None:
-        self._waiting.append(np.unique(leaves.astype(np.int64) * self._width + codes + 1))
-        self._n_waiting += len(self._waiting[-1])
-        if self._n_waiting > _MANY_WAITING + 2 * len(self._waiting[0]):
-            self._add_up()
-
-    def _add_up(self) -> None:
-        self._waiting = [np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *self._waiting]))]
-        self._n_waiting = len(self._waiting[0])
-
-    def finished(self) -> tuple[NDArray[np.integer], Codes]:
-        self._add_up()
-        leaves, codes = np.divmod(self._waiting[0], self._width)
-        return leaves, (codes - 1).astype(np.int32)
-
-
-def _rows_in_a_sample(k: int, share: float) -> int:
-    """Rows of a sample behind which k rows of the table are likely: two standard deviations more than expected."""
-    expected = k * share
-    return k if share >= 1 else max(math.ceil(expected + 2 * math.sqrt(expected)), 1)
-
-
-def _summed_up(tree: Tree, of_leaves: Numbers) -> Numbers:
-    """Add the sums of leaves to all nodes above them."""
-    sums = of_leaves.copy()
-    for level in reversed(tree.levels[1:]):
-        np.add.at(sums, tree.parent[level], sums[level])
-    return sums
-
-
-def _cut(tree: Tree, group_of: Ids) -> Tree:
-    """Make leaves of groups."""
-    is_group = group_of == np.arange(tree.n_nodes)
-    attribute, first_child = (np.where(is_group, np.int32(LEAF), kept) for kept in (tree.attribute, tree.first_child))
-    n_children = np.where(is_group, np.int32(0), tree.n_children)
-    return replace(tree, attribute=attribute, first_child=first_child, n_children=n_children)
-
 
 NodeIds = NDArray[np.int32]
 MOST_SPLIT_OFF = 100
 """Values of a column from which single ones are split off; with more, a tree could be as deep as there are values."""
-_LARGEST_KEY = 2**62
 
 
 class ErrorRiskTree(Recoder):
@@ -445,10 +198,11 @@ class ErrorRiskTree(Recoder):
         }
         return {name: value for name, value in super().parameters().items() if counts.get(name, True)}
 
-    def remarks(self) -> dict[str, str]:
-        """Say so where nothing of the tree is left: the groups then owe nothing to the target."""
+    def remarks(self) -> dict[str, Any]:
+        """Say so where no split of the tree is left, as groups then owe nothing to the target; and what was scored."""
         owes_nothing = self.group_of_leaf_[0] == 0 if self.generalization == "uniform" else self.tree_.n_nodes == 1
-        return self._remarks(bool(owes_nothing))
+        scored = stated_sample(int(self.recoding_.rows_alike.sum())) if self.guide == "score" else {}
+        return {**self._remarks(bool(owes_nothing)), **scored}
 
     def _remarks(self, owes_nothing: bool) -> dict[str, str]:
         if not owes_nothing:
@@ -509,8 +263,6 @@ class ErrorRiskTree(Recoder):
         """Grow, prune and cover; keeps the tree in ``tree_``."""
         self._check_parameters()
         table = self._checked(table)
-        if isinstance(table, CountedTable):
-            self._check_needs_no_rows()
         targets = Targets.of(table, self.criterion, self.targets)
         promised = Requested.of(self).of_one_column(table)
         sensitive = {guarantee.sensitive: None for guarantee in promised}
@@ -518,7 +270,7 @@ class ErrorRiskTree(Recoder):
         persons = None if isinstance(table, CountedTable) else person_codes(table)
         if persons is not None:
             return self._recoded_by_persons(table, persons, targets, promised, progress)
-        cells, cell_of_row = _distinct_rows(table, (*quasi, *targets.names, *sensitive))
+        cells, cell_of_row = distinct_rows(table, (*quasi, *targets.names, *sensitive))
         axes = self._axes(cells)
         guide = ScoreGuide.of(cells, axes, self.criterion, self.targets) if self.guide == "score" else None
         criterion = targets.criterion if guide is None else guide.criterion
@@ -526,7 +278,9 @@ class ErrorRiskTree(Recoder):
         tree = self._grown(axes, criterion, statistics, progress)
         columns = [axis.as_tree_column() for axis in axes]
         leaf_of_cell = route(tree, columns)
-        limits = [_on_cells(limit, cell_of_row) for limit in limits_of(table, promised)]
+        limits = limits_of(cells, promised)
+        for limit in limits:
+            limit.check_all_rows(cells.row_counts)
         allowed = [_allowed_nodes(tree, leaf_of_cell, cells.row_counts, limit) for limit in limits]
         is_allowed = np.logical_and.reduce(allowed) if allowed else None
         pruned, self.disclosure_ = self._pruned(tree, columns, criterion, is_allowed)
@@ -567,31 +321,10 @@ class ErrorRiskTree(Recoder):
         return self._covered(grouped, axes, None, progress, guide=guide, limits=limits, persons=persons)
 
     def counted_columns(self, schema: Schema) -> tuple[str, ...]:
-        """Columns whose combinations decide the groups: what :meth:`release_cells` needs counted together.
-
-        Raises
-        ------
-        InvalidParameterError
-            If cells are tiered: which row lends is decided row by row.
-        """
+        """Columns whose combinations decide the groups: what :meth:`release_cells` needs counted together."""
         self._check_parameters()
-        self._check_needs_no_rows()
         targets = named_targets(self.targets) or schema.names(Role.TARGET)
         return tuple(dict.fromkeys([*schema.names(Role.QUASI_IDENTIFIER), *(schema[name].name for name in targets)]))
-
-    def counted_beside(self, schema: Schema) -> tuple[str, ...]:
-        """Columns that are counted with each quasi-identifier by itself: none."""
-        return ()
-
-    def occurring_columns(self, schema: Schema) -> tuple[str, ...]:
-        """Columns of which it must be known which values occur in each combination: none."""
-        return ()
-
-    def release_cells(
-        self, cells: CountedTable, *, progress: Progress | None = None
-    ) -> tuple[Release, NDArray[np.bool_]]:
-        """Release distinct rows that were counted; says as well that all of them are released."""
-        return self.release(cells, progress=progress), np.ones(len(cells.row_counts), dtype=np.bool_)
 
     def release_by_sample(
         self,
@@ -623,7 +356,6 @@ class ErrorRiskTree(Recoder):
             Tells the group of every row.
         """
         self._check_parameters()
-        self._check_needs_no_rows()
         if self.guide == "score":
             allowed = "label where the tree is grown on a sample; scores need all distinct rows"
             hint = "choose guide=label, or hold the table in memory"
@@ -632,23 +364,19 @@ class ErrorRiskTree(Recoder):
         names, targets = whole.schema.names(Role.QUASI_IDENTIFIER), Targets.of(whole, self.criterion, self.targets)
         values = ValueAxes.of_table(whole, names)
         own = targets.statistics([sample[name] for name in targets.names])
-        grown = SampledTree(self._grown(values.of(sample), targets.criterion, own, progress), values)
-        pruned = grown.pruned(
-            blocks("rows counted in the tree"), targets, k, self._pruned, sample, refined=bool(self.refine)
-        )
-        self.disclosure_ = dict(pruned.disclosure)
-        groups = pruned.covered(blocks("rows counted in groups"), k)
-        counted = replace(CountedTable.of(whole, (), (), groups.sizes), together=names)
-        released = with_cells(counted, values.axes, groups.cells, np.arange(len(groups.sizes), dtype=np.int32))
-        alike = rows_alike(groups.cells, groups.sizes)
-        utility = {
-            "global_certainty_penalty": certainty_penalty_of(groups.cells, groups.sizes),
-            "n_classes_of_cells": len(alike),
-            "grown_on_rows": len(own),
-            "of_rows": whole.n_rows,
-            **self._remarks(pruned.is_cut_to_root),
-        }
-        return self._drafted(whole, released, values.axes, utility, anonymity_level(alike), seed), groups
+        grown = self._grown(values.of(sample), targets.criterion, own, progress)
+        counted = _counted(SampledTree(grown, values), blocks("rows counted in the tree"), targets)
+        columns = [axis.as_tree_column() for axis in values.axes]
+        pruned, self.disclosure_ = self._pruned(counted, columns, targets.criterion)
+        found = SampledTree(_cut(grown, pruned.group_of_leaf), values)
+        if self.refine:
+            of_row = pruned.group_of_leaf[SampledTree(grown, values).leaves_of(sample)]
+            least = min(rows_in_a_sample(k, len(own) / whole.n_rows), len(own))
+            refined = refine(grown, of_row, values.of(sample), least)
+            found = SampledTree(refined.tree, values, refined.columns)
+        groups = found.covered(blocks("rows counted in groups"), k)
+        remarks = self._remarks(bool(pruned.group_of_leaf[0] == 0))
+        return self._drafted_groups(whole, groups, len(own), seed, remarks), groups
 
     def _grown(
         self, axes: Sequence[Axis], criterion: Criterion, statistics: NDArray[np.float64], progress: Progress | None
@@ -695,7 +423,8 @@ class ErrorRiskTree(Recoder):
         part_of_leaf[grouped.leaf_of_row] = cover.home
         return Recoding(axes, cover, _PartsOfLeaves(part_of_leaf, find), entry_of_row)
 
-    def _check_needs_no_rows(self) -> None:
+    def check_counts_are_enough(self, schema: Schema) -> None:
+        """Refuse tiered cells, of which each row lends by itself, and promises about sensitive columns."""
         if self.generalization == "tiered":
             allowed = "uniform for tables larger than memory; tiered cells share rows one by one"
             hint = "choose generalization=uniform, or hold the table in memory"
@@ -718,37 +447,11 @@ class ErrorRiskTree(Recoder):
         self.check_parameters("max_added_error", "min_disclosure_bits")
 
 
-def _on_cells(limit: Limit, cell_of_row: NDArray[np.intp]) -> Limit:
-    """Limit on distinct rows, which all rows together must keep."""
-    limit.check_all_rows()
-    of_cell = np.zeros(int(cell_of_row.max()) + 1, dtype=np.int32)
-    of_cell[cell_of_row] = limit.codes
-    return replace(limit, codes=of_cell)
-
-
 def _allowed_nodes(tree: Tree, leaf_of_cell: Ids, row_counts: NDArray[np.int64], limit: Limit) -> NDArray[np.bool_]:
     """Whether the sensitive values of the rows in each node keep a limit."""
     key = leaf_of_cell.astype(np.int64) * limit.n_values + limit.codes
     counts = np.bincount(key, row_counts, tree.n_nodes * limit.n_values).astype(np.float64)
-    return limit.keeps(_summed_up(tree, counts.reshape(-1, limit.n_values)).astype(np.int64))
-
-
-def _distinct_rows(table: Table, names: Sequence[str]) -> tuple[CountedTable, NDArray[np.intp]]:
-    """Distinct rows of some columns with their counts, and which one each row is."""
-    if isinstance(table, CountedTable):
-        return table, np.arange(len(table.row_counts))
-    columns = tuple(dict.fromkeys(names))
-    key, span = np.zeros(table.n_rows, dtype=np.int64), 1
-    for name in columns:
-        n_values = table[name].n_distinct
-        if span * n_values > _LARGEST_KEY:
-            found, key = np.unique(key, return_inverse=True)
-            span = len(found)
-        key = key * n_values + table[name].codes
-        span *= n_values
-    _, first, cell_of_row, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-    codes = [table[name].codes[first] for name in columns]
-    return CountedTable.of(table.keep(columns), columns, codes, counts), cell_of_row
+    return limit.keeps(summed_up(tree, counts.reshape(-1, limit.n_values)).astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -784,6 +487,27 @@ class _PartsOfLeaves:
 
 
 _PAPER: Mapping[str, list[Any]] = {"rule": ["literal"], "refine": [False]}  # the method as [ERP19]_ describes it
+
+
+def _counted(grown: SampledTree, blocks: Iterable[Block], targets: Targets) -> Tree:
+    """Count all rows: the tree with the weights and statistics of the table in the place of the sample's."""
+    tree = grown.tree
+    statistics = np.zeros((tree.n_nodes, targets.criterion.n_statistics))
+    for block in blocks:
+        own = targets.statistics([np.asarray(block[name]) for name in targets.names])
+        statistics += Tally.from_statistics(own).table(grown.leaves_of(block).astype(np.int64), len(statistics))
+    statistics = summed_up(tree, statistics)
+    return replace(tree, weights=targets.criterion.weight(statistics), statistics=statistics)
+
+
+def _cut(tree: Tree, group_of: Ids) -> Tree:
+    """Make leaves of groups."""
+    is_group = group_of == np.arange(tree.n_nodes)
+    attribute, first_child = (np.where(is_group, np.int32(LEAF), kept) for kept in (tree.attribute, tree.first_child))
+    n_children = np.where(is_group, np.int32(0), tree.n_children)
+    return replace(tree, attribute=attribute, first_child=first_child, n_children=n_children)
+
+
 DECLARATION = MechanismInfo(
     ErrorRiskTree,
     why="keeps what a classifier needs for the target: groups are leaves of a decision tree; keeps all rows",

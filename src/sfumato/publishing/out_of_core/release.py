@@ -11,10 +11,11 @@ from typing import Any, BinaryIO
 from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.checks import AuditReport
 from sfumato.audit.in_blocks import audit_rows, n_unique_in_blocks
-from sfumato.errors import InvalidParameterError
+from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees import AboutValues, LDiversity
 from sfumato.manifest import Manifest, stating_unique_rows
 from sfumato.mechanisms.base import (
+    Mechanism,
     Needs,
     check_digits,
     check_takes_both_roles,
@@ -29,11 +30,12 @@ from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.out_of_core.from_base import propose_counted
 from sfumato.publishing.out_of_core.proposal import Proposal, propose_features
 from sfumato.publishing.out_of_core.sampled import propose_fitted, propose_sampled
-from sfumato.publishing.publish import Published, Recorded, check_targets, staged_files
+from sfumato.publishing.publish import Published, Recorded, check_targets, staged_files, states_levels
 from sfumato.publishing.reaudit import open_released
 from sfumato.rows.memory_limit import Memory, give_back
 from sfumato.rows.out_of_core import LargeTable
 from sfumato.rows.persons import n_repeating_persons
+from sfumato.table.coding import Table
 from sfumato.table.identifiers.text_columns import check_text_columns
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.write import BLOCK_FORMATS
@@ -90,16 +92,28 @@ def propose(
         If the mechanism cannot keep its promise.
     """
     where = OUT_OF_CORE if isinstance(original, LargeTable) else ON_A_CLUSTER
-    way = check_able(mechanism, where)
+    check_able(mechanism, where)
     check_digits(mechanism)
+    asked, mechanism = mechanism, _for_table(mechanism, original.outline)
+    way = check_able(mechanism, where)
     check_takes_both_roles(original.schema, mechanism)
     check_text_columns(original.outline, columns_with_hierarchies(mechanism))
     n_persons = n_repeating_persons(original, memory.n_bytes)
     if original.schema.person is not None and n_persons is not None:
         check_counts_persons_away(mechanism, original.schema.person, where)
         original = replace(original, n_persons=n_persons)
+    if isinstance(mechanism, Mechanism):
+        mechanism.check_counts_are_enough(original.schema)
     give_back()
-    return way(original, mechanism, memory, progress)
+    try:
+        return way(original, mechanism, memory, progress)
+    except PrivacyNotAchievableError as exc:
+        raise (asked.explained(exc, original.outline) if isinstance(asked, Mechanism) else exc) from exc.__cause__
+
+
+def _for_table(mechanism: object, outline: Table) -> object:
+    """Give the mechanism that a choice among several makes for a table, of which each column is known by itself."""
+    return mechanism.for_table(outline) if isinstance(mechanism, Mechanism) else mechanism
 
 
 def check_counts_persons_away(mechanism: object, person: str, where: str = OUT_OF_CORE) -> None:
@@ -111,8 +125,8 @@ def check_counts_persons_away(mechanism: object, person: str, where: str = OUT_O
         If the mechanism counts rows there, or it is asked for something of which persons are not counted there.
     """
     found = registered_mechanisms()
-    able = [name for name, info in found.items() if info.needs is Needs.COUNTS and info.build.counts_persons]
-    if needs_of(mechanism) is not Needs.COUNTS or not getattr(mechanism, "counts_persons", False):
+    able = [name for name, info in found.items() if info.build.counts_crowds]
+    if not getattr(mechanism, "counts_crowds", False):
         problem = f"some persons ('{person}') have several rows, and {where} {name_of(mechanism)} counts rows"
         hint = "name one of these, or keep one row of each person"
         allowed, remedy = f"one that counts persons ({', '.join(able)})", ("mechanism", "one_row_per_person")
@@ -202,6 +216,7 @@ def staged_large(
             progress=auditing(manifest),
             released_sha256=digest,
             file=written,
+            levels_are_stated=states_levels(manifest),
         )
 
     with staged_files(

@@ -15,7 +15,7 @@ from sfumato.counting.cells import TooManyCellsError
 from sfumato.counting.rows import count_rows, taken_with_pairs
 from sfumato.counting.sorting import Block
 from sfumato.errors import AuditFailedError, InvalidParameterError, SchemaError
-from sfumato.guarantees import Guarantee
+from sfumato.guarantees import AboutValues, Guarantee
 from sfumato.guarantees.estimated import BreachBound
 from sfumato.manifest import with_audited
 from sfumato.mechanisms.base import Release
@@ -275,8 +275,9 @@ def propose_fitted(
     release, groups = mechanism.release_by_sample(whole, sample, blocks, SEED, progress=progress)
     give_back()
     recoded = tuple(entry["column"] for entry in release.manifest.recodings)
-    completed = with_all_columns(with_measured_levels(release), original.schema)
-    return FittedProposal(original, completed, groups, recoded)
+    if all(set(own.columns) <= {*recoded} and not isinstance(own, AboutValues) for own in release.manifest.promised()):
+        release = with_measured_levels(release)  # else the audit of the written rows finds the levels
+    return FittedProposal(original, with_all_columns(release, original.schema), groups, recoded)
 
 
 def sample_size(memory: Memory, n_columns: int) -> int:

@@ -269,7 +269,9 @@ def _array(cells: Any, name: str, coder: ColumnCoder, place: str) -> pa.Array | 
     """Arrow array of a pandas or numpy column; objects are looked at one by one unless Arrow finds them plain."""
     try:
         array = pa.array(cells, from_pandas=True)
-        if cells.dtype != object or any(is_type(array.type) for is_type in _PLAIN_ENOUGH):
+        if cells.dtype != object or (
+            any(is_type(array.type) for is_type in _PLAIN_ENOUGH) and not _hides_truth(array, cells)
+        ):
             return array
     except (pa.ArrowException, ArithmeticError, TypeError, ValueError):
         pass  # its message quotes the cell
@@ -277,6 +279,11 @@ def _array(cells: Any, name: str, coder: ColumnCoder, place: str) -> pa.Array | 
         return column_of_objects(list(cells), coder.rules.tokens(name), is_text=coder.rules.is_text(name))
     except MixedColumnError as error:
         raise refuse_mixed(error, place=place, column=name) from None
+
+
+def _hides_truth(array: pa.Array | pa.ChunkedArray, cells: Any) -> bool:
+    """Whether Arrow took truth values for numbers, as it does after a number with decimals."""
+    return pa.types.is_floating(array.type) and any(isinstance(cell, bool | np.bool_) for cell in cells)
 
 
 def _arrow(frame: Any, place: str) -> pa.Table:

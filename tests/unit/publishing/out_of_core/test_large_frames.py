@@ -28,7 +28,7 @@ from sfumato.errors import InputError, InvalidParameterError, OutputError, Schem
 from sfumato.guarantees import LDiversity
 from sfumato.mechanisms.lattice.gain import GainRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
-from sfumato.mechanisms.mondrian.mechanism import Mondrian
+from sfumato.mechanisms.microaggregation.mdav import MDAV
 from sfumato.publishing.publish import make_release, publish
 from sfumato.rows import out_of_core as distinct
 from sfumato.rows.out_of_core import open_large
@@ -436,7 +436,7 @@ def test_roles_are_checked_where_they_are_given(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "error", "said"),
     [
-        ({"mechanism": Mondrian(k=3)}, InvalidParameterError, "mondrian needs the whole table in memory"),
+        ({"mechanism": MDAV(k=3)}, InvalidParameterError, "mdav needs the whole table in memory"),
         ({"path": "out.xlsx"}, InvalidParameterError, "format"),
         ({"path": "there.csv"}, OutputError, "exists"),
         ({"memory": "1MB"}, InvalidParameterError, "at least 600MB"),

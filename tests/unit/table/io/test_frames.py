@@ -12,7 +12,7 @@ import pyarrow.dataset
 import pytest
 
 from sfumato.errors import InputError, InvalidParameterError
-from sfumato.table.io.read import read_table
+from sfumato.table.io.read import ReadOptions, read_table
 
 CANARY = "canary-4711"
 CELLS = pa.table(
@@ -134,3 +134,13 @@ def test_what_fails_shows_no_cell(make):
 def test_other_objects_are_refused_by_their_type():
     with pytest.raises(InvalidParameterError, match=r"DuckDB relation.*got an object of type dict"):
         read_table({"a": [1]})
+
+
+def test_truth_values_among_numbers_are_no_numbers():
+    """Arrow takes them for 1 and 0 after a number with decimals; then one cell would change the cells of others."""
+    for cells in ([1.0, True, False], [True, False, 1.0]):
+        frame = pd.DataFrame({"flag": pd.Series(cells, dtype=object)})
+        with pytest.raises(InputError, match="mixes"):
+            read_table(frame)
+        mixed = read_table(frame, options=ReadOptions(mixed_as_text=True))
+        assert sorted(mixed["flag"].values.to_pylist()) == ["1", "false", "true"]

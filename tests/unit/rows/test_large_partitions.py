@@ -1,4 +1,4 @@
-"""The tree out of core: from distinct rows the same bytes as in memory, from a sample a promise that all rows keep."""
+"""Partitions out of core: from distinct rows the same bytes as in memory, from a sample what all rows keep."""
 
 import csv
 import json
@@ -22,9 +22,12 @@ from example_counts import part_of_the_examples
 from manifest_texts import text_of
 from sfumato.cli.main import run
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
+from sfumato.guarantees import KMap, LDiversity, TCloseness
+from sfumato.learning import cross_fitted
 from sfumato.manifest import manifest_digest
+from sfumato.mechanisms import sampled_groups
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.mechanisms.tree import mechanism as sampled_tree
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 from sfumato.publishing.out_of_core import sampled as fitted
 from sfumato.publishing.out_of_core.release import propose, publish_large
@@ -93,9 +96,14 @@ def made_out_of_core(source, mechanism, output, memory=MEMORY):
     return publish_large(propose(large, mechanism, memory), output, memory)
 
 
+@pytest.fixture(autouse=True)
+def _few_rounds(monkeypatch):
+    monkeypatch.setattr(cross_fitted, "N_ROUNDS", 5)
+
+
 @st.composite
 def trees(draw):
-    return {
+    return "error-risk-tree", {
         "generalization": "uniform",
         "k": draw(st.integers(2, 9)),
         "rule": draw(st.sampled_from(["lowest", "literal"])),
@@ -105,23 +113,36 @@ def trees(draw):
     }
 
 
+PROMISES = [{}, {"l": 2.0}, {"l": 3.0}, {"l": 2.2, "variant": "entropy"}, {"t": 0.4}, {"beta": 2.0}, {"alpha": 0.7}]
+
+
+@st.composite
+def partitions(draw, promises=PROMISES):
+    """Draw settings of Mondrian, or of the default."""
+    k = draw(st.integers(2, 9))
+    if draw(st.booleans()):
+        return "auto", {"k": k, "l": draw(st.sampled_from([1.0, 2.0]))}
+    asked = draw(st.sampled_from(promises))
+    return "mondrian", {"k": k, "split": draw(st.sampled_from(["penalty", "median", "gain", "score"])), **asked}
+
+
 @pytest.mark.slow
-@part_of_the_examples(0.5, of=20)
+@part_of_the_examples(0.5, of=40)
 @given(
     st.integers(8, 120),
     st.integers(0, 2**32),
-    trees(),
+    trees() | partitions(),
     st.sampled_from(["in.parquet", "in.csv"]),
     st.sampled_from(["out.parquet", "out.csv"]),
 )
-def test_the_same_bytes_and_the_same_manifest_as_in_memory(n_rows, seed, parameters, source_name, output_name):
-    """Distinct rows with their counts are all that the tree looks at."""
+def test_the_same_bytes_and_the_same_manifest_as_in_memory(n_rows, seed, asked, source_name, output_name):
+    """Distinct rows with their counts are all that is looked at."""
     with TemporaryDirectory() as name, small_blocks():
         folder = Path(name)
         write_file(random_cells(n_rows, seed), folder / source_name)
         (folder / "memory").mkdir()
         (folder / "large").mkdir()
-        source, tree = folder / source_name, build_mechanism("error-risk-tree", {**parameters})
+        source, tree = folder / source_name, build_mechanism(*asked)
         expected = outcome(made_in_memory, source, tree, folder / "memory" / output_name)
         found = outcome(made_out_of_core, source, tree, folder / "large" / output_name)
 
@@ -176,19 +197,36 @@ def check_promise(source, released, k):
     assert (maximum_bipartite_matching(csr_matrix(fits)) >= 0).all()
 
 
+def check_diversity(released, least):
+    """So many different illnesses in every class."""
+    classes = {}
+    for row in written_rows(released):
+        classes.setdefault(tuple(row[name] for name in RECODED), set()).add(row["illness"])
+    assert min(map(len, classes.values())) >= least
+
+
 @pytest.mark.slow
-@part_of_the_examples(0.5, of=20)
-@given(st.integers(10, 150), st.integers(0, 2**32), trees(), st.integers(1, 160), st.sampled_from([1 << 26, 1]))
-def test_a_tree_of_a_sample_keeps_its_promise_on_all_rows(n_rows, seed, parameters, n_sampled, most_flags):
+@part_of_the_examples(0.5, of=40)
+@given(
+    st.integers(10, 150),
+    st.integers(0, 2**32),
+    trees() | partitions(promises=PROMISES[:3]),
+    st.integers(1, 160),
+    st.sampled_from([1 << 26, 1]),
+)
+def test_groups_of_a_sample_keep_what_is_promised_on_all_rows(n_rows, seed, asked, n_sampled, most_flags):
     """However small the sample: groups are counted, and cells are made, on all rows."""
-    few_wait = patch.multiple(sampled_tree, _MANY_WAITING=3, _MOST_FLAGS=most_flags)
+    few_wait = patch.multiple(sampled_groups, _MANY_WAITING=3, _MOST_FLAGS=most_flags)
     with TemporaryDirectory() as name, small_blocks(), sampling(n_sampled), few_wait:
         source, output = Path(name) / "in.csv", Path(name) / "out.csv"
         write_file(random_cells(n_rows, seed), source)
-        found = outcome(made_out_of_core, source, build_mechanism("error-risk-tree", {**parameters}), output)
+        found = outcome(made_out_of_core, source, build_mechanism(*asked), output)
 
-        assert not isinstance(found, str)
-        check_promise(source, output, parameters["k"])
+        if isinstance(found, str):  # the sample has not enough values, and no group can be promised to have
+            assert "-diversity" in found
+            return
+        check_promise(source, output, asked[1]["k"])
+        check_diversity(output, asked[1].get("l", 1))
         stated = found.release.manifest
         assert stated.evidence["utility"]["grown_on_rows"] == min(n_sampled, n_rows)
         assert stated.evidence["utility"]["of_rows"] == n_rows
@@ -216,6 +254,58 @@ def test_a_sample_of_all_rows_gives_the_tree_of_all_rows(source, tmp_path, rule)
         made_out_of_core(source, tree, tmp_path / "large.csv")
 
     assert (tmp_path / "large.csv").read_bytes() == (tmp_path / "memory.csv").read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("split", ["penalty", "score"])
+def test_a_sample_of_all_rows_gives_the_partition_of_all_rows(source, tmp_path, split):
+    """Where one of four hundred rows would be left out of it, the groups are others."""
+    mechanism = Mondrian(k=4, split=split, privacy=[LDiversity(2)])
+    made_in_memory(source, mechanism, tmp_path / "memory.csv")
+    with small_blocks(), sampling(400):
+        made_out_of_core(source, mechanism, tmp_path / "large.csv")
+
+    assert (tmp_path / "large.csv").read_bytes() == (tmp_path / "memory.csv").read_bytes()
+
+
+def test_promises_that_do_not_follow_from_a_sample_are_refused(source, tmp_path):
+    """A group that is diverse in a sample has no larger share of a value; in all rows it may have."""
+    mechanism = Mondrian(k=4, privacy=[TCloseness(0.3)])
+    with sampling(200), pytest.raises(InvalidParameterError, match="distinct rows do not fit"):
+        made_out_of_core(source, mechanism, tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
+        (Mondrian(k=3, strict=False, split="median"), "relaxed cuts divide equal rows"),
+        (Mondrian(k=3, privacy=[KMap(k_map=5)]), "every person is compared"),
+    ],
+)
+def test_what_needs_single_rows_is_refused(source, tmp_path, mechanism, words):
+    """Distinct rows are not enough."""
+    with pytest.raises(InvalidParameterError, match=words):
+        made_out_of_core(source, mechanism, tmp_path / "out.csv")
+
+
+def test_a_protected_quasi_identifier_and_persons_are_refused(source, tmp_path):
+    """Both need the rows themselves."""
+    large = open_large(source, memory=MEMORY.n_bytes)
+    both = large.with_schema(large.schema.with_roles(ROLES | {"town": Role.SENSITIVE_QUASI_IDENTIFIER}))
+    with pytest.raises(SchemaError, match="needs the whole table in memory"):
+        propose(both, Mondrian(k=3, privacy=[LDiversity(2, "town")]), MEMORY)
+    persons = large.with_schema(large.schema.with_roles(ROLES | {"dose": Role.PERSON}))
+    with pytest.raises(InvalidParameterError, match="some persons \\('dose'\\) have several rows"):
+        propose(persons, Mondrian(k=3), MEMORY)
+
+
+def test_what_the_default_cannot_reach_names_what_it_can(tmp_path):
+    """As in memory."""
+    table = random_cells(60, 1)
+    table = table.set_column(table.column_names.index("illness"), "illness", pa.array(["flu"] * 60))
+    write_file(table, tmp_path / "in.csv")
+    with pytest.raises(PrivacyNotAchievableError, match="k-anonymity alone can be reached"):
+        made_out_of_core(tmp_path / "in.csv", build_mechanism("auto", {}), tmp_path / "out.csv")
 
 
 def test_groups_of_a_sample_are_divided_further(source, tmp_path):
