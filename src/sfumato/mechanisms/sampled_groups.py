@@ -10,6 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.errors import InvalidParameterError
+from sfumato.guarantees import Guarantee
 from sfumato.learning.c45.tree import LEAF, MISSING, Ids, Tree, TreeColumn, route
 from sfumato.mechanisms.axes import Axis, axes_of
 from sfumato.mechanisms.recoder import Cover, Generalized, certainty_penalty_of, generalize, rows_alike, with_cells
@@ -214,6 +216,13 @@ class _Pairs:
         self._add_up()
         leaves, codes = np.divmod(self._waiting[0], self._width)
         return leaves, (codes - 1).astype(np.int32)
+
+
+def not_from_a_sample(asked: Guarantee) -> InvalidParameterError:
+    """Say of a promise that it need not hold of all rows where it holds of a sample."""
+    problem, allowed = "got one, and the distinct rows do not fit in the memory given", "left out"
+    hint = "give more memory, take fewer columns, or ask mondrian for distinct l"
+    return InvalidParameterError(asked.level.name, problem, allowed=allowed, hint=hint, remedy=("memory",))
 
 
 def rows_in_a_sample(k: int, share: float) -> int:

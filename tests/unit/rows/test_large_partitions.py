@@ -101,8 +101,11 @@ def _few_rounds(monkeypatch):
     monkeypatch.setattr(cross_fitted, "N_ROUNDS", 5)
 
 
+PROMISES = [{}, {"l": 2.0}, {"l": 3.0}, {"l": 2.2, "variant": "entropy"}, {"t": 0.4}, {"beta": 2.0}, {"alpha": 0.7}]
+
+
 @st.composite
-def trees(draw):
+def trees(draw, promises=PROMISES):
     return "error-risk-tree", {
         "generalization": "uniform",
         "k": draw(st.integers(2, 9)),
@@ -110,10 +113,8 @@ def trees(draw):
         "refine": draw(st.booleans()),
         "min_samples_leaf": draw(st.integers(1, 4)),
         "targets": draw(st.sampled_from([None, None, "illness", "cost", "ill,cost,dose"])),
+        **draw(st.sampled_from(promises)),
     }
-
-
-PROMISES = [{}, {"l": 2.0}, {"l": 3.0}, {"l": 2.2, "variant": "entropy"}, {"t": 0.4}, {"beta": 2.0}, {"alpha": 0.7}]
 
 
 @st.composite
@@ -210,7 +211,7 @@ def check_diversity(released, least):
 @given(
     st.integers(10, 150),
     st.integers(0, 2**32),
-    trees() | partitions(promises=PROMISES[:3]),
+    trees(promises=PROMISES[:1]) | partitions(promises=PROMISES[:3]),
     st.integers(1, 160),
     st.sampled_from([1 << 26, 1]),
 )

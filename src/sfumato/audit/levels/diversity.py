@@ -27,9 +27,12 @@ DISTINCT = "SELECT coalesce(min(l), 0) FROM (SELECT count(*) AS l FROM pairs GRO
 """Smallest number of different values in a class."""
 ENTROPY = """
 SELECT CASE WHEN count(*) = 0 THEN 0 ELSE exp(greatest(min(entropy), 0)) END
-FROM (SELECT -sum(n / size * ln(n / size)) AS entropy FROM pairs GROUP BY class)
+FROM (SELECT -sum(n / size * ln(n / size) ORDER BY n) AS entropy FROM pairs GROUP BY class)
 """
-"""Smallest exponential of a class's entropy: the number of equally frequent values that would be as diverse."""
+"""Smallest exponential of a class's entropy: the number of equally frequent values that would be as diverse.
+
+Summed in a fixed order, so that the last digit does not depend on that of the rows.
+"""
 RECURSIVE = """
 SELECT coalesce(min(l), 0) FROM (
     SELECT count(*) FILTER ({is_below}) AS l

@@ -38,9 +38,10 @@ CREATE TEMP TABLE weighed AS
         1 / count(*) OVER (PARTITION BY class, person) AS of_class,
         1 / count(*) OVER (PARTITION BY person) AS of_all
     FROM entries;
-CREATE TEMP TABLE counts AS SELECT class, value, sum(of_class) AS n FROM weighed GROUP BY class, value;
+CREATE TEMP TABLE counts AS
+    SELECT class, value, sum(of_class ORDER BY of_class) AS n FROM weighed GROUP BY class, value;
 CREATE TEMP TABLE classes AS SELECT class, count(DISTINCT person) AS size FROM entries GROUP BY class;
-CREATE TEMP TABLE totals AS SELECT value, sum(of_all) AS n FROM weighed GROUP BY value;
+CREATE TEMP TABLE totals AS SELECT value, sum(of_all ORDER BY of_all) AS n FROM weighed GROUP BY value;
 """
 _PAIRS = "CREATE TEMP VIEW pairs AS SELECT class, size, value, n FROM counts JOIN classes USING (class);"
 

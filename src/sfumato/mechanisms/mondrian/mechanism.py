@@ -20,7 +20,14 @@ from sfumato.mechanisms.mondrian.population_cuts import PeopleInParts
 from sfumato.mechanisms.population import PopulationPromises
 from sfumato.mechanisms.recoder import Cover, Recoder, Recoding, distinct_rows
 from sfumato.mechanisms.requested import Requested, person_crowds, promised_by_persons
-from sfumato.mechanisms.sampled_groups import Block, CoveredGroups, SampledTree, ValueAxes, rows_in_a_sample
+from sfumato.mechanisms.sampled_groups import (
+    Block,
+    CoveredGroups,
+    SampledTree,
+    ValueAxes,
+    not_from_a_sample,
+    rows_in_a_sample,
+)
 from sfumato.mechanisms.score_guide import PENALTY_WEIGHT, ScoreGuide, stated_sample
 from sfumato.mechanisms.tree.targets import Targets
 from sfumato.parameters import ParameterSpec
@@ -221,10 +228,7 @@ class Mondrian(Recoder):
         """Refuse what a group may lose by further rows: it would not follow from a sample."""
         for own in (own for of_column in Requested.of(self).by_column(table) for own in of_column):
             if not own.is_kept_by_growing:
-                problem = "got one, and the distinct rows do not fit in the memory given"
-                allowed = "left out, or distinct l, where groups are found on a sample"
-                hint = "give more memory, or take fewer columns"
-                raise InvalidParameterError(own.level.name, problem, allowed=allowed, hint=hint, remedy=("memory",))
+                raise not_from_a_sample(own)
 
     def remarks(self) -> dict[str, Any]:
         """Say of how many rows the scores were learned, where a sample of them was enough."""

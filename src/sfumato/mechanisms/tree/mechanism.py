@@ -30,6 +30,7 @@ from sfumato.mechanisms.sampled_groups import (
     CoveredGroups,
     SampledTree,
     ValueAxes,
+    not_from_a_sample,
     rows_in_a_sample,
     summed_up,
 )
@@ -265,12 +266,12 @@ class ErrorRiskTree(Recoder):
         table = self._checked(table)
         targets = Targets.of(table, self.criterion, self.targets)
         promised = Requested.of(self).of_one_column(table)
-        sensitive = {guarantee.sensitive: None for guarantee in promised}
-        quasi = table.schema.names(Role.QUASI_IDENTIFIER)
+        if isinstance(table, CountedTable):
+            self.check_counts_are_enough(table.schema)
         persons = None if isinstance(table, CountedTable) else person_codes(table)
         if persons is not None:
             return self._recoded_by_persons(table, persons, targets, promised, progress)
-        cells, cell_of_row = distinct_rows(table, (*quasi, *targets.names, *sensitive))
+        cells, cell_of_row = distinct_rows(table, self.counted_columns(table.schema))
         axes = self._axes(cells)
         guide = ScoreGuide.of(cells, axes, self.criterion, self.targets) if self.guide == "score" else None
         criterion = targets.criterion if guide is None else guide.criterion
@@ -324,7 +325,8 @@ class ErrorRiskTree(Recoder):
         """Columns whose combinations decide the groups: what :meth:`release_cells` needs counted together."""
         self._check_parameters()
         targets = named_targets(self.targets) or schema.names(Role.TARGET)
-        return tuple(dict.fromkeys([*schema.names(Role.QUASI_IDENTIFIER), *(schema[name].name for name in targets)]))
+        beside = (*(schema[name].name for name in targets), *Requested.of(self).columns(schema))
+        return tuple(dict.fromkeys([*schema.names(Role.QUASI_IDENTIFIER), *beside]))
 
     def release_by_sample(
         self,
@@ -360,6 +362,8 @@ class ErrorRiskTree(Recoder):
             allowed = "label where the tree is grown on a sample; scores need all distinct rows"
             hint = "choose guide=label, or hold the table in memory"
             raise InvalidParameterError("guide", "got 'score'", allowed=allowed, hint=hint, remedy=("parameters",))
+        for asked in Requested.of(self).about:
+            raise not_from_a_sample(asked)
         whole, k = self._checked(whole), self.size
         names, targets = whole.schema.names(Role.QUASI_IDENTIFIER), Targets.of(whole, self.criterion, self.targets)
         values = ValueAxes.of_table(whole, names)
@@ -424,19 +428,12 @@ class ErrorRiskTree(Recoder):
         return Recoding(axes, cover, _PartsOfLeaves(part_of_leaf, find), entry_of_row)
 
     def check_counts_are_enough(self, schema: Schema) -> None:
-        """Refuse tiered cells, of which each row lends by itself, and promises about sensitive columns."""
+        """Refuse tiered cells, of which each row lends by itself."""
         if self.generalization == "tiered":
             allowed = "uniform for tables larger than memory; tiered cells share rows one by one"
             hint = "choose generalization=uniform, or hold the table in memory"
             raise InvalidParameterError(
                 "generalization", "got 'tiered'", allowed=allowed, hint=hint, remedy=("parameters",)
-            )
-        for own in Requested.of(self).about:
-            name = own.level.name
-            allowed = "left out for tables larger than memory, whose sensitive values are not counted with the groups"
-            hint = "use gain-recoding or global-recoding, or hold the table in memory"
-            raise InvalidParameterError(
-                name, f"got {getattr(own, name)!r}", allowed=allowed, hint=hint, remedy=("parameters",)
             )
 
     def _check_parameters(self) -> None:
