@@ -6,7 +6,8 @@ import pytest
 
 import sfumato
 from sfumato.cli.main import run
-from sfumato.cli.making.release import command, project_with_flags
+from sfumato.cli.making.release import command
+from sfumato.cli.options.asked import project_with_flags
 from sfumato.errors import InputError, InvalidParameterError, OutputError, PrivacyNotAchievableError
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.project.describe import describe_to_project, write_demo

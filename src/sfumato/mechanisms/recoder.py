@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -33,9 +33,6 @@ from sfumato.schema import WITHHELD, Column, Kind, Role, Schema
 from sfumato.table.coding import CodedColumn, Table
 from sfumato.table.generalized import ANY, write_range, write_set
 from sfumato.table.weighted import CountedTable, WeightedColumn
-
-if TYPE_CHECKING:
-    from sfumato.mechanisms.sampled_groups import CoveredGroups
 
 # From groups of rows to released columns: what each group's cells stand for and what that costs.
 
@@ -401,20 +398,6 @@ class Recoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[mi
             recodings=[described_axis(axis) for axis in axes],
         )
         return Release(released, manifest)
-
-    def _drafted_groups(
-        self, whole: Table, groups: CoveredGroups, n_sampled: int, seed: int, remarks: Mapping[str, Any]
-    ) -> Release:
-        """Describe groups that were found on a sample of so many rows and counted on all; the table holds groups."""
-        alike, axes = groups.rows_alike, groups.tree.values.axes
-        utility = {
-            "global_certainty_penalty": groups.certainty_penalty,
-            "n_classes_of_cells": len(alike),
-            **remarks,
-            "grown_on_rows": n_sampled,
-            "of_rows": whole.n_rows,
-        }
-        return self._drafted(whole, groups.released(whole), axes, utility, anonymity_level(alike), seed)
 
     def _checked(self, table: AnyTable) -> Table:
         if not isinstance(table, Table):

@@ -123,7 +123,7 @@ class CoveredGroups:
 
     def released(self, whole: Table) -> CountedTable:
         """Write the groups as distinct rows with their sizes, given every column by itself."""
-        axes = self.tree.values.axes
+        axes = self.axes
         counted = replace(CountedTable.of(whole, (), (), self.sizes), together=tuple(axis.name for axis in axes))
         released = with_cells(counted, axes, self.cells, np.arange(len(self.sizes), dtype=np.int32))
         if not isinstance(released, CountedTable):
@@ -131,14 +131,23 @@ class CoveredGroups:
         return released
 
     @property
+    def axes(self) -> tuple[Axis, ...]:
+        """Columns that are coarsened, by their values."""
+        return self.tree.values.axes
+
+    @property
     def rows_alike(self) -> NDArray[np.int64]:
         """Rows of each combination of cells; groups with equal cells are one."""
         return rows_alike(self.cells, self.sizes)
 
-    @property
-    def certainty_penalty(self) -> float:
-        """Global certainty penalty of the released rows (GCP)."""
-        return certainty_penalty_of(self.cells, self.sizes)
+    def figures(self, n_sampled: int) -> dict[str, Any]:
+        """Say for the manifest what is kept, and of how many rows the groups were found."""
+        return {
+            "global_certainty_penalty": certainty_penalty_of(self.cells, self.sizes),
+            "n_classes_of_cells": len(self.rows_alike),
+            "grown_on_rows": n_sampled,
+            "of_rows": int(self.sizes.sum()),
+        }
 
 
 class _Held(Protocol):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options.homes import ENGINE_HELP, MEMORY_HELP, home_of, profile_away, verify_away
+from sfumato.cli.afterwards.audit_away import profile_away, verify_away
+from sfumato.cli.options.homes import ENGINE_HELP, MEMORY_HELP, home_of
 from sfumato.cli.options.tables import (
     accepted_exceptions,
     apply_roles,

@@ -61,7 +61,7 @@ def attack_held_out(
 
 
 def _of_project(settings: dict[str, Any]) -> tuple[str, Mechanism, AnyTable]:
-    from sfumato.cli.making.release import project_with_flags
+    from sfumato.cli.options.asked import project_with_flags
     from sfumato.mechanisms.registry import build_mechanism, mechanism_info
     from sfumato.publishing.from_project import read_publicly
 
@@ -72,7 +72,7 @@ def _of_project(settings: dict[str, Any]) -> tuple[str, Mechanism, AnyTable]:
 
 
 def _of_flags(data: str, settings: dict[str, Any]) -> tuple[str, Mechanism, AnyTable]:
-    from sfumato.cli.making.release import merged_parameters
+    from sfumato.cli.options.asked import merged_parameters
     from sfumato.cli.speaking.summary import show_ages, show_guesses, show_repeating
     from sfumato.mechanisms.baselines.features import described_publicly
     from sfumato.mechanisms.registry import build_mechanism, mechanism_info

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options.homes import ENGINE_HELP, MEMORY_HELP, home_of, release_away
-from sfumato.cli.options.named import halves, hierarchy_files, hierarchy_option
+from sfumato.cli.making.release_away import release_away
+from sfumato.cli.options.asked import checked_output, merged_parameters, project_with_flags
+from sfumato.cli.options.homes import ENGINE_HELP, MEMORY_HELP, home_of
+from sfumato.cli.options.named import hierarchy_files, hierarchy_option
 from sfumato.cli.options.preparing import (
-    number_or_text,
     preparations_in,
     prepare_option,
-    refuse_preparations_beside_project,
 )
 from sfumato.cli.options.tables import (
     ROLE_SETTINGS,
@@ -31,20 +31,18 @@ from sfumato.cli.options.tables import (
     role_options,
 )
 from sfumato.cli.speaking.on_stderr import quiet_option
-from sfumato.schema import LEDGER_NAME, PROJECT_NAME
+from sfumato.cli.speaking.released import formula_warnings, order_warnings, said_of, say_left_out, say_not_used
+from sfumato.schema import PROJECT_NAME
 
 if TYPE_CHECKING:
     from sfumato.manifest import AnyTable
     from sfumato.mechanisms.base import Mechanism, Release
     from sfumato.progress import Progress
-    from sfumato.project.file import Project
     from sfumato.publishing.together import LedgerUse, NotRecorded, Recording
     from sfumato.report.in_short import Prediction
     from sfumato.table.coding import Source
     from sfumato.table.io.read import ReadOptions
     from sfumato.table.roles import ColumnGuess
-
-HIERARCHIES = "hierarchies"
 
 
 @dataclass(frozen=True)
@@ -362,37 +360,6 @@ def _describe(released: Path, *, force: bool) -> None:
     click.echo(f"wrote {', '.join(map(str, written))}", err=True)
 
 
-def order_warnings(release: Release) -> list[str]:
-    """Say what an order of rows that was kept tells."""
-    from sfumato.table.row_order import AS_READ
-
-    if release.manifest.output.get("order") != AS_READ:
-        return []
-    said = "the rows are in the order of the input: whoever has two releases of it can join them by row number"
-    return [f"{said}, and may find people whom neither release shows alone"]
-
-
-def formula_warnings(release: Release, target: Path | None) -> list[str]:
-    """Say how many cells of a text file a spreadsheet program would run."""
-    from sfumato.table.io.formats import writable_format_of
-    from sfumato.table.io.formulas import n_formulas
-
-    if target is None or release.manifest.output.get("escaped_formulas"):
-        return []
-    n_cells = n_formulas(release.table) if writable_format_of(target).startswith(("csv", "tsv")) else 0
-    if not n_cells:
-        return []
-    are = "1 cell begins" if n_cells == 1 else f"{n_cells:,} cells begin"
-    said = f"{are} with =, +, - or @ and would be run as a formula by a spreadsheet program that opens the file"
-    return [f"{said}: --escape-formulas puts an apostrophe in front"]
-
-
-def say_not_used() -> None:
-    """Say where there is a ledger that a release of a data file leaves it alone."""
-    if Path(LEDGER_NAME).is_dir():
-        click.echo("ledger: not used: a data file was named, not the project", err=True)
-
-
 def _checked_with_ledger(
     release: Release, original: AnyTable, project: Path, use: LedgerUse
 ) -> Recording | NotRecorded:
@@ -403,21 +370,6 @@ def _checked_with_ledger(
     return said_of(checked_together(release, original, Ledger.of_project(project), use))
 
 
-def said_of(recorded: Recording | NotRecorded) -> Recording | NotRecorded:
-    """Say what a check with the ledger found."""
-    for line in recorded.lines:
-        click.echo(f"ledger: {line}", err=True)
-    return recorded
-
-
-def say_left_out(original: AnyTable) -> None:
-    """Say how many rows were left out because each person was to have one."""
-    kept = original.coded_part.person_rows
-    if kept is not None:
-        said = f"kept the {kept.rule} row of each of {original.n_rows:,} persons"
-        click.echo(f"note: {said}; {kept.n_dropped:,} further rows were left out", err=True)
-
-
 def _note_no_target(mechanism: Mechanism, original: AnyTable) -> None:
     """Say of auto where no target guides it."""
     from sfumato.mechanisms.auto import Automatic
@@ -425,19 +377,6 @@ def _note_no_target(mechanism: Mechanism, original: AnyTable) -> None:
     why = mechanism.why_no_score(original) if isinstance(mechanism, Automatic) else ""
     if why:
         click.echo(f"note: {why}", err=True)
-
-
-def checked_output(output: Path | None, source: Source | None, *, force: bool) -> Path:
-    """Refuse an output that is not named or cannot be written."""
-    from sfumato.errors import InvalidParameterError
-    from sfumato.publishing.manifest_file import manifest_path_for
-    from sfumato.publishing.publish import check_targets
-
-    if output is None:
-        hint = "a file name such as -o release.csv; or try --dry-run"
-        raise InvalidParameterError("output", "got none", allowed="given", hint=hint)
-    check_targets(output, manifest_path_for(output), source, force=force)
-    return output
 
 
 def _from_flags(data: str, settings: dict[str, Any], population_table: str | None) -> Order:
@@ -512,96 +451,3 @@ def _from_project(
 
     source = Source(str(project.data), "")
     return Order(str(project.mechanism), mechanism, project.output, source, make)
-
-
-def project_with_flags(path: Path, settings: dict[str, Any]) -> Project:
-    """Read a project file; mechanism, parameters and output that are given as flags win.
-
-    Parameters in the file are about the mechanism that the file names. Where a flag names another one, those that it
-    does not take are left out, which is said.
-    """
-    from sfumato.errors import InvalidParameterError
-    from sfumato.mechanisms.registry import foreign_parameters
-    from sfumato.project.file import DEFAULT_MECHANISM, load_project
-    from sfumato.publishing.from_project import mechanism_of_project
-    from sfumato.table.io.read import ReadOptions
-
-    if given_roles(settings) or confirmed_columns(settings) or read_options(settings) != ReadOptions():
-        hint = "edit the project file, or name the data file as the argument"
-        raise InvalidParameterError("role and reading options", "got some", allowed="used with DATA only", hint=hint)
-    refuse_preparations_beside_project(settings)
-    written = load_project(path)
-    name, declared = mechanism_of_project(replace(written, mechanism=settings["mechanism"] or written.mechanism))
-    foreign = foreign_parameters(name, written.mechanism or DEFAULT_MECHANISM, declared)
-    if foreign:
-        own = written.mechanism or DEFAULT_MECHANISM
-        said = f"{written.path.name} sets {', '.join(foreign)} for {own}; not used, {name} does not take it"
-        click.echo(f"note: {said}", err=True)
-        declared = {key: value for key, value in declared.items() if key not in foreign}
-    output = Path(settings["output"]) if settings["output"] else written.output
-    if settings.get("next_file") is not None:
-        described, written = written.options, written.for_data(settings["next_file"])
-        for what in ("query", "table"):
-            if getattr(described, what) is not None and getattr(written.options, what) is None:
-                said = f"the {what} in {written.path.name} is not used: the new file has no tables"
-                click.echo(f"note: {said}", err=True)
-        output = Path(settings["output"]) if settings["output"] else None
-    parameters = merged_parameters(name, declared, settings)  # the plan for binary features is among them
-    keep_order = written.keep_order or settings.get("keep_order", False)  # which the number of the release depends on
-    escapes = written.escape_formulas or settings.get("escape_formulas", False)
-    return replace(
-        written,
-        mechanism=name,
-        parameters=parameters,
-        binarize=None,
-        output=output,
-        keep_order=keep_order,
-        escape_formulas=escapes,
-        cells=settings.get("cells") or written.cells,
-        max_copies=settings.get("max_copies") if settings.get("max_copies") is not None else written.max_copies,
-    )
-
-
-def merged_parameters(name: str, written: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
-    """Merge the project's parameters of a mechanism with flags; flags win."""
-    parameters = dict(written)
-    if settings["binarize"]:
-        parameters["binarize"] = {"recipe": settings["binarize"]}
-    for text in settings["params"]:
-        may_be_empty = "." not in text.partition("=")[0]
-        _set_parameter(parameters, *halves(text, "--param", "NAME=VALUE", may_be_empty=may_be_empty))
-    for column, file in hierarchy_files(settings["hierarchies"]).items():
-        _set_parameter(parameters, f"{HIERARCHIES}.{column}", file)
-    if settings["k"] is not None:
-        parameters["k"] = settings["k"]
-    if settings["no_l"]:
-        _check_of_auto("--no-l", name)
-        parameters["l"] = 1
-    if settings["attacker_knows"]:
-        _check_of_auto("--attacker-knows", name)
-        parameters["attacker_knows"] = settings["attacker_knows"]
-    return parameters
-
-
-def _check_of_auto(option: str, mechanism: str) -> None:
-    from sfumato.errors import InvalidParameterError
-    from sfumato.project.file import DEFAULT_MECHANISM
-
-    if mechanism != DEFAULT_MECHANISM:
-        hint = "leave it out, or name no mechanism"
-        raise InvalidParameterError(option, f"got it with {mechanism}", allowed="used with auto only", hint=hint)
-
-
-def _set_parameter(parameters: dict[str, Any], name: str, value: str) -> None:
-    """Set a parameter, or one entry of a parameter that is a table; other entries stay."""
-    from sfumato.errors import InvalidParameterError
-
-    table, dot, entry = name.partition(".")
-    if not dot:
-        parameters[name] = value
-        return
-    if not table or not entry:
-        raise InvalidParameterError("--param", "got a name that begins or ends with '.'", allowed="NAME.ENTRY=VALUE")
-    others = parameters.get(table)
-    entries = dict(others) if isinstance(others, Mapping) else {}
-    parameters[table] = entries | {entry: value if table == HIERARCHIES else number_or_text(value)}

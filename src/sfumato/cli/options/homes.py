@@ -5,7 +5,6 @@ A home says what it can hold and how tables are opened. The commands are the sam
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -16,28 +15,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from sfumato.cli.options.preparing import preparations_in
 from sfumato.cli.options.tables import (
-    apply_roles,
-    confirmed_columns,
-    given_roles,
     progress_bar,
-    read_options,
-    with_given_roles,
 )
 
 if TYPE_CHECKING:
-    from sfumato.audit.checks import AuditReport
-    from sfumato.audit.reading.columns import Declared
     from sfumato.manifest import AnyTable
     from sfumato.progress import Progress
     from sfumato.project.file import Project
-    from sfumato.publishing.together import LedgerUse
     from sfumato.rows.memory_limit import Memory
     from sfumato.schema import Role
     from sfumato.table.io.read import ReadOptions
     from sfumato.table.preparing.declared import Preparation
-    from sfumato.table.roles import ColumnGuess
     from sfumato.table.weighted import OutlinedTable
 
 DEFAULT_MEMORY = "1GB"
@@ -130,7 +119,7 @@ class InBlocks(Home):
 
     def checked_output(self, order: Order, *, force: bool, dry_run: bool) -> Path | None:
         """Refuse an output that is not named or cannot be written."""
-        from sfumato.cli.making.release import checked_output
+        from sfumato.cli.options.asked import checked_output
         from sfumato.table.coding import Source
 
         return None if dry_run else checked_output(order.output, Source(order.path, ""), force=force)
@@ -263,134 +252,7 @@ def _say_if_few(n_rows: int) -> None:
         click.echo(f"{words}: a cluster takes 19 to 25 times the CPU", err=True)
 
 
-# The commands.
-
-
-def release_away(
-    data: str | None,
-    project_path: Path,
-    settings: dict[str, Any],
-    home: Home,
-    force: bool,
-    dry_run: bool,
-    as_json: bool,
-    ledger: LedgerUse,
-) -> None:
-    """Make a release of a table that is not in memory, audit it and write it."""
-    from sfumato.cli.making.release import formula_warnings, order_warnings, said_of, say_not_used
-    from sfumato.cli.speaking.summary import (
-        show_ages,
-        show_guesses,
-        show_notes,
-        show_readings,
-        show_ready_hierarchies,
-        show_release,
-        show_verdict,
-        show_warnings,
-        showing_new_key,
-        warn_of_identifiers,
-    )
-    from sfumato.errors import InvalidParameterError
-    from sfumato.publishing.from_project import release_key
-    from sfumato.publishing.ledger import Ledger
-    from sfumato.publishing.out_of_core.release import check_able, propose, publish_large
-    from sfumato.publishing.publish import committed
-    from sfumato.publishing.together import checked_away
-    from sfumato.report.prepared_columns import prepared_in_words
-
-    if ledger == "same-levels":
-        allowed = "same-levels without --memory and --engine only"
-        raise InvalidParameterError("--ledger", "got same-levels", allowed=allowed)
-    order = _order(data, project_path, settings)
-    asked = settings["cells"] or (order.project.cells if order.project is not None else None)
-    if asked not in (None, "ranges"):
-        hint = "leave out --memory (--engine) to hold the table in memory, or release ranges: --cells ranges"
-        allowed = "ranges with --memory or --engine: other cells need all rows in memory"
-        raise InvalidParameterError("--cells", f"got {asked}", allowed=allowed, hint=hint)
-    kept = None if order.project is None else Ledger.of_project(order.project.path)
-    if kept is None:
-        say_not_used()
-    else:
-        kept.check_key()
-    check_able(order.mechanism, home.where)
-    target = home.checked_output(order, force=force, dry_run=dry_run)
-    with home.opened("reading") as (open_table, progress):
-        original, guesses = _opened(open_table, order, home.memory)
-        show_guesses(guesses)
-        show_ages(guesses)
-        show_readings(original.schema)
-        _say_of_persons(original, home.memory)
-        proposal = propose(original, order.mechanism, home.memory, progress=progress)
-        if order.project is not None:
-            is_published = target is not None
-            with (
-                showing_new_key(order.project.path.parent),
-                release_key(order.project, order.mechanism, original.source, is_published=is_published) as key,
-            ):
-                proposal = replace(proposal, release=committed(proposal.release, original.source, key))
-        keeps_order = settings["keep_order"] if order.project is None else order.project.keep_order
-        proposal = proposal.with_order_kept() if keeps_order else proposal
-        release = proposal.release
-        recorded = None if kept is None else said_of(checked_away(proposal, home.memory, kept, ledger))
-        if target is not None:
-            published = publish_large(proposal, target, home.memory, force=force, recorded=recorded, progress=progress)
-            release = published.release
-            warn_of_identifiers(published.audit)
-    if as_json:
-        click.echo(release.manifest.to_json(), nl=False)
-    show_release(release)
-    show_notes(prepared_in_words(release.manifest))
-    show_ready_hierarchies(order.mechanism)
-    if target is None:
-        click.echo("dry run: nothing was written; the promises were measured on counts or on a sample", err=True)
-    else:
-        show_verdict(published.audit)
-        click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
-    show_warnings([*order_warnings(release), *formula_warnings(release, target)])
-
-
-def _order(data: str | None, project_path: Path, settings: dict[str, Any]) -> Order:
-    from sfumato.cli.making.release import merged_parameters, project_with_flags
-    from sfumato.mechanisms.registry import build_mechanism
-    from sfumato.project.file import DEFAULT_MECHANISM
-
-    if data is None:
-        project = project_with_flags(project_path, settings)
-        mechanism = build_mechanism(str(project.mechanism), project.parameters)
-        return Order(str(project.data), mechanism, project.output, project.options, {}, project)
-    options, roles, confirmed = read_options(settings), given_roles(settings), confirmed_columns(settings)
-    name = settings["mechanism"] or DEFAULT_MECHANISM
-    mechanism = build_mechanism(name, merged_parameters(name, {}, settings))
-    output = Path(settings["output"]) if settings["output"] else None
-    return Order(data, mechanism, output, options, roles, confirmed=confirmed, preparations=preparations_in(settings))
-
-
-def _opened(open_table: Open, order: Order, memory: Memory) -> tuple[OutlinedTable, Sequence[ColumnGuess]]:
-    """Open a table as a project describes it, or with the roles that are given and the others guessed."""
-    from sfumato.rows.persons import one_row_each
-    from sfumato.table.preparing.prepared import prepared_rows
-    from sfumato.table.understanding import understand
-
-    if order.project is not None:
-        return prepared_rows(opened_project(open_table, order.project), order.project.preparations), []
-    opened = _seen(open_table, order.path, order.options, order.roles)
-    opened = opened.with_schema(opened.schema.with_confirmed(order.confirmed))
-    understood = understand(opened.outline, order.roles, preparations=order.preparations)
-    opened = _described_as(opened, understood.table)
-    rule = order.options.one_row_per_person
-    opened = opened if rule is None else one_row_each(opened, rule, memory.n_bytes)
-    return prepared_rows(opened, understood.preparations), understood.guessed
-
-
-def _say_of_persons(original: OutlinedTable, memory: Memory) -> None:
-    """Say of identifiers that repeat that rows are counted, and how many rows were left out at the door."""
-    from sfumato.cli.making.release import say_left_out
-    from sfumato.cli.speaking.summary import show_notes, show_repeating
-    from sfumato.rows.persons import identifiers_away, person_notes_away
-
-    show_repeating(identifiers_away(original, memory.n_bytes))
-    show_notes(person_notes_away(original))
-    say_left_out(original.outline)
+# Tables that are opened.
 
 
 def opened_project(open_table: Open, project: Project) -> OutlinedTable:
@@ -398,7 +260,7 @@ def opened_project(open_table: Open, project: Project) -> OutlinedTable:
     return project.opened_by(lambda schema: open_table(project.data, schema=schema, options=project.options))
 
 
-def _seen(open_table: Open, path: str, options: ReadOptions, roles: dict[str, Role]) -> OutlinedTable:
+def seen(open_table: Open, path: str, options: ReadOptions, roles: dict[str, Role]) -> OutlinedTable:
     """Open a table that nobody has described; refuses one with a column of which nothing can be guessed."""
     from sfumato.errors import SchemaError
     from sfumato.table.io.read import check_formats
@@ -413,71 +275,10 @@ def _seen(open_table: Open, path: str, options: ReadOptions, roles: dict[str, Ro
     return opened
 
 
-def _described_as(opened: OutlinedTable, described: AnyTable) -> OutlinedTable:
+def described_as(opened: OutlinedTable, described: AnyTable) -> OutlinedTable:
     """Give an opened table the schema that its outline was described by."""
     from sfumato.table.coding import Table
 
     if not isinstance(described, Table):
         raise AssertionError
     return opened.with_schema(described.schema)
-
-
-def verify_away(
-    path: str,
-    manifest_path: Path,
-    original: str | None,
-    project: str | None,
-    options: ReadOptions,
-    roles: dict[str, Role],
-    home: Home,
-    key: str | None = None,
-) -> AuditReport:
-    """Audit a release where its rows are, against its original if that is given."""
-    from sfumato.cli.speaking.summary import show_notes, show_repeating, show_stated_formats
-    from sfumato.project.file import load_project
-    from sfumato.publishing.reaudit import audit_large_file, key_of_release, original_options
-    from sfumato.rows.persons import identifiers_away, person_notes_away
-
-    described = load_project(project) if project else None
-    home.check_audit(AskedAudit(path, manifest_path, original, described, options, roles))
-    secret = key_of_release(manifest_path, project=project, file=key)
-    with home.opened("auditing") as (open_table, progress):
-        beside = None if described is None else opened_project(open_table, described)
-        if original is not None:
-            show_stated_formats(options, manifest_path)
-            opened = open_table(original, options=original_options(options, manifest_path))
-            beside = _described_as(opened, with_given_roles(opened.outline, roles))
-        if beside is not None:
-            show_repeating(identifiers_away(beside, home.memory.n_bytes))
-            show_notes(person_notes_away(beside))
-        declared: Declared = True if project else roles.keys()
-        return audit_large_file(
-            path, manifest_path, home.memory, original=beside, key=secret, check_roles=declared, progress=progress
-        )
-
-
-def profile_away(path: str, options: ReadOptions, roles: dict[str, Role], home: Home, as_json: bool) -> None:
-    """Print the risk profile of a table that is not in memory."""
-    from sfumato.audit.in_blocks import profile_rows
-    from sfumato.cli.speaking.summary import show_guesses, show_notes, show_profile, show_readings, show_repeating
-    from sfumato.rows.persons import identifiers_away, person_notes_away, persons_repeat
-
-    home.check_table(path, options, roles)
-    with home.opened("reading") as (open_table, progress):
-        table = _seen(open_table, path, options, roles)
-        described, guesses = apply_roles(table.outline, roles, quasi_identifiers_as_given=True)
-        table = _described_as(table, described)
-        profile = profile_rows(table, home.memory.n_bytes, progress)
-        identifiers = [] if as_json else identifiers_away(table, home.memory.n_bytes)
-        notes = [] if as_json else person_notes_away(table)
-        are_rows = not as_json and persons_repeat(table, home.memory.n_bytes)
-    if as_json:
-        click.echo(json.dumps(profile, indent=2))
-        return
-    show_guesses(guesses)
-    show_readings(table.schema)
-    show_repeating(identifiers)
-    show_notes(notes)
-    if are_rows:
-        click.echo("note: some persons have several rows; this profile is about rows, not about people", err=True)
-    show_profile(profile)

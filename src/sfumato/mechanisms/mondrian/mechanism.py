@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import AboutValues, Guarantee, KAnonymity, SearchedBy
+from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.base import Compared, MechanismInfo, Needs, Release, combinations
 from sfumato.mechanisms.both_roles import BothRoles, GroupedValues, GroupsInParts, WithinGroups
@@ -222,7 +223,9 @@ class Mondrian(Recoder):
         partition = self._divided(rows, values.of(sample), limits, None, progress, size=least)
         found = SampledTree(partition.tree, values, partition.columns)
         groups = found.covered(blocks("rows counted in groups"), self.size)
-        return self._drafted_groups(whole, groups, n_sampled, seed, self._scored(n_sampled)), groups
+        utility = self._scored(n_sampled) | groups.figures(n_sampled)
+        level = anonymity_level(groups.rows_alike)
+        return self._drafted(whole, groups.released(whole), groups.axes, utility, level, seed), groups
 
     def _check_growing(self, table: Table) -> None:
         """Refuse what a group may lose by further rows: it would not follow from a sample."""

@@ -16,6 +16,7 @@ from sfumato.learning.c45.criteria import Criterion
 from sfumato.learning.c45.grow import grow
 from sfumato.learning.c45.splits import SplitWays, Tally
 from sfumato.learning.c45.tree import LEAF, Ids, Tree, TreeColumn, route
+from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.base import Compared, MechanismInfo, Needs, Release, combinations
 from sfumato.mechanisms.constraints import Limit, check_persons, limits_of
@@ -379,8 +380,9 @@ class ErrorRiskTree(Recoder):
             refined = refine(grown, of_row, values.of(sample), least)
             found = SampledTree(refined.tree, values, refined.columns)
         groups = found.covered(blocks("rows counted in groups"), k)
-        remarks = self._remarks(bool(pruned.group_of_leaf[0] == 0))
-        return self._drafted_groups(whole, groups, len(own), seed, remarks), groups
+        utility = self._remarks(bool(pruned.group_of_leaf[0] == 0)) | groups.figures(len(own))
+        level = anonymity_level(groups.rows_alike)
+        return self._drafted(whole, groups.released(whole), groups.axes, utility, level, seed), groups
 
     def _grown(
         self, axes: Sequence[Axis], criterion: Criterion, statistics: NDArray[np.float64], progress: Progress | None

@@ -53,6 +53,15 @@ def test_a_release_out_of_core_has_the_bytes_of_one_in_memory(name, capsys):
     assert "confirmed" in out_of_core
 
 
+@pytest.mark.slow
+def test_the_shortest_command_makes_the_same_release_on_every_size(name, capsys):
+    """No mechanism is named."""
+    assert run(["release", name, *ROLES, "--quick", "-o", "memory.csv"]) == 0
+    assert run(["release", name, *ROLES, *MEMORY, "-o", "large.csv"]) == 0
+    assert "audit: confirmed: all" in capsys.readouterr().err
+    assert Path("memory.csv").read_bytes() == Path("large.csv").read_bytes()
+
+
 def test_guessed_roles_are_the_same(name, capsys):
     """From names and from how often values occur."""
     run(["release", name, *RECODING, "--dry-run", "-k", "2"])
@@ -98,8 +107,8 @@ def test_the_profile_is_that_of_the_table_in_memory(name, capsys):
     [
         ([*RECODING, "--memory", "100MB"], 2, "at least 600MB"),
         ([*RECODING, "--memory", "much"], 2, "such as 800MB"),
-        (["-m", "mondrian", *MEMORY], 2, "gain-recoding, global-recoding"),
-        ([*MEMORY], 2, "maximal-containment, optimal-containment, but auto needs the whole table in memory"),
+        (["-m", "mdav", *MEMORY], 2, "gain-recoding, global-recoding"),
+        (["-m", "slicing", *MEMORY], 2, "optimal-containment, but slicing needs the whole table in memory"),
         ([*RECODING, *MEMORY, "--drop-incomplete"], 2, "--drop-incomplete"),
         ([*RECODING, *MEMORY, "-k", "100000"], 4, "cannot be met"),
     ],
