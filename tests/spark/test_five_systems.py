@@ -39,11 +39,13 @@ SYSTEMS = {
     "containment, maximal": ("maximal-containment", {"k": 6}),
     "breach": ("breach-aware", {}),
     "tree, uniform": ("error-risk-tree", {"k": 5, "generalization": "uniform"}),
+    "default": ("auto", {}),
+    "partition": ("mondrian", {"k": 5, "t": 0.5}),
     "gain": ("gain-recoding", {"k": 5, "max_suppressed_fraction": 0.1}),
     "local": ("local-recoding", {"k": 5}),
 }
 """The fifth, collaboration, needs the counts of each party: see below."""
-EACH = ["containment, greedy", "breach", "tree, uniform", "gain", "collaborating party"]
+EACH = ["containment, greedy", "breach", "default", "gain", "collaborating party"]
 MASTERLESS = EACH if "SFUMATO_ALL_KILLS" in os.environ else ["breach", "collaborating party"]
 """Systems whose master is killed: a new cluster takes half a minute, so ``make soak`` does all of them."""
 

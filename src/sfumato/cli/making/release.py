@@ -151,7 +151,8 @@ def command(
     address), an SQLite or a DuckDB file. --table or --query says which rows.
 
     With --memory the table is never held in memory: its distinct combinations of quasi-identifiers are counted, and the
-    release is written in one pass over the file. Only mechanisms that need no more than these counts can do that.
+    release is written in one pass over the file. The default works on every size of table; of the other mechanisms
+    those do that need no more than these counts (docs/guide/scale.md).
 
     With --engine the rows stay on a Spark cluster: it counts them, writes the release as a folder of Parquet files and
     audits it. The search runs here, over the counts. Driver and workers must see DATA and OUTPUT under the same path.
@@ -203,8 +204,8 @@ def command(
       sfumato release admissions.csv -m global-recoding --hierarchy age=age.csv -o release.csv
       sfumato release people.db --table visits --target readmitted -o release.csv
       sfumato release postgresql://host/db --query 'select age, sex, y from visits' --target y -o release.csv
-      sfumato release large.parquet -m global-recoding --identifiers id --memory 1GB -o release.parquet
-      sfumato release large.parquet -m global-recoding --engine spark://node1:7077 -o release.parquet
+      sfumato release large.parquet --target y --identifiers id --memory 1GB -o release.parquet
+      sfumato release large.parquet --target y --identifiers id --engine spark://node1:7077 -o release.parquet
     """
     from sfumato.errors import InvalidParameterError
 
