@@ -150,7 +150,7 @@ def assess_groups(loaded: Any, sizes: list[int]) -> Outcome:
 def recode(loaded: Any) -> Any:
     """Search the best levels and write the labels; gives the sizes of the classes."""
     from sfumato import GlobalRecoder
-    from sfumato.counting.classes import equivalence_classes
+    from sfumato.counting.cells import cell_table
 
     table, folder = loaded
     names = quasi_identifiers(table)
@@ -161,7 +161,7 @@ def recode(loaded: Any) -> Any:
         regroup=False,
     )
     released: Any = mechanism.release(table).table
-    return table.n_rows, equivalence_classes(released, names).sizes.tolist()
+    return table.n_rows, cell_table(released, names).counts.tolist()
 
 
 def recode_with_anjana(loaded: Any) -> Any:

@@ -14,8 +14,7 @@ import pytest
 
 from manifest_texts import text_of
 from sfumato.counting.blocks import count_blocks
-from sfumato.counting.cells import cell_table
-from sfumato.counting.spark import SparkEngine, count_on_cluster
+from sfumato.counting.spark import count_on_cluster
 from sfumato.errors import InputError
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
@@ -173,13 +172,11 @@ def test_columns_are_those_of_the_files_whatever_a_note_says(spark, tmp_path):
     pq.write_table(noted(table, {"age": "date", "town": "string"}), path)
 
     found = open_cluster(spark, path, memory=MEMORY.n_bytes)
-    engine = SparkEngine(spark)
 
     assert found.schema == open_large(path, memory=MEMORY.n_bytes).schema
     assert found.outline["age"].values.to_pylist() == [1, 2]
     assert found.outline["age"].values.type == pa.int32()
     assert found.outline["town"].values.to_pylist() == ["a", "b"]
-    assert engine.collect(engine.frame(path)).to_pylist() == table.to_pylist()
 
 
 NINE = decimal.Decimal("1.10")
@@ -201,9 +198,8 @@ def test_types_that_spark_reads_otherwise_are_refused_by_name(spark, tmp_path, w
     path = tmp_path / "in.parquet"
     pq.write_table(pa.table({"q": REFUSED[what], "z": [1, 2, 3, 4]}), path)
 
-    for read in (lambda: open_cluster(spark, path, memory=MEMORY.n_bytes), lambda: SparkEngine(spark).n_rows(path)):
-        with pytest.raises(InputError, match=r"column 'q': (is of a type|holds values that are neither)"):
-            read()
+    with pytest.raises(InputError, match=r"column 'q': (is of a type|holds values that are neither)"):
+        open_cluster(spark, path, memory=MEMORY.n_bytes)
 
 
 def test_all_other_types_are_read_as_out_of_core(spark, tmp_path, monkeypatch):
@@ -258,9 +254,6 @@ def test_texts_that_are_not_utf_8_are_refused_in_words(spark, tmp_path, memory):
         open_cluster(spark, tmp_path / "in.parquet", memory=memory)
     assert CANARY not in str(caught.value)
     assert "town" in str(caught.value)
-    with pytest.raises(InputError, match="UTF-8") as caught:
-        cell_table(tmp_path / "in.parquet", ["town"], SparkEngine(spark))
-    assert CANARY not in str(caught.value)
 
 
 def test_a_release_that_counts_cannot_follow_is_compared_by_its_rows(spark, tmp_path):
@@ -290,8 +283,6 @@ def test_files_and_rows_that_spark_leaves_out_are_missed(spark, tmp_path, monkey
     pq.write_table(cells(), tmp_path / "in.parquet")
     with pytest.raises(InputError, match="reads other files"):
         open_cluster(spark, tmp_path / "_in.parquet", memory=MEMORY.n_bytes)
-    with pytest.raises(InputError, match="reads other files"):
-        SparkEngine(spark).n_rows(tmp_path / "_in.parquet")
     monkeypatch.setattr(table_module, "parquet_frame", lambda *given: parquet_frame(*given).limit(N_ROWS - 1))
     with pytest.raises(InputError, match="another number of rows"):
         open_cluster(spark, tmp_path / "in.parquet", memory=MEMORY.n_bytes)

@@ -12,14 +12,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sfumato.counting.cells import cell_table
-from sfumato.counting.spark import SparkEngine
 from sfumato.errors import ClusterError
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.publishing.out_of_core.release import propose, publish_large
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.spark import errors as watching_module
 from sfumato.rows.spark import session as session_module
+from sfumato.rows.spark.errors import watching
+from sfumato.rows.spark.frames import exact_settings
 from sfumato.rows.spark.session import explained, spark_session
 from sfumato.rows.spark.table import open_cluster
 from spark.interference import in_the_middle, slow_writing
@@ -37,16 +37,21 @@ def slow_rows(spark, milliseconds, n_parts=N_PARTS):
     return spark.range(0, N_ROWS, 1, n_parts).selectExpr("id % 4 AS remainder", sleep).where("nothing IS NOT NULL")
 
 
+def counted(spark, rows):
+    """How often each remainder occurs, counted as every count of this program is."""
+    with watching(spark), exact_settings(spark):
+        found = rows.groupBy("remainder").count().toArrow()
+    return list(zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True))
+
+
 @pytest.mark.deadly(1)
 def test_a_count_finishes_though_a_worker_is_killed(spark, cluster):
-    expected = cell_table(pa.table({"remainder": [i % 4 for i in range(N_ROWS)]}), ["remainder"])
     with in_the_middle(spark, cluster.kill_worker) as killed:
-        found = cell_table(slow_rows(spark, 50), ["remainder"], SparkEngine(spark))
+        found = counted(spark, slow_rows(spark, 50))
 
     assert killed.is_set()
     assert len(cluster.workers) == 1
-    assert found.codes.tobytes() == expected.codes.tobytes()
-    assert found.counts.tobytes() == expected.counts.tobytes()
+    assert sorted(found) == [(remainder, N_ROWS // 4) for remainder in range(4)]
 
 
 @pytest.mark.deadly(2)
@@ -55,7 +60,7 @@ def test_a_count_ends_when_all_workers_are_killed(spark, cluster, monkeypatch):
     monkeypatch.setattr(watching_module, "EXECUTOR_SECONDS", 3.0)
     monkeypatch.setattr(watching_module, "_PAUSE_SECONDS", 0.2)
     with in_the_middle(spark, cluster.kill_workers) as killed, pytest.raises(ClusterError) as caught:
-        cell_table(slow_rows(spark, 50), ["remainder"], SparkEngine(spark))
+        counted(spark, slow_rows(spark, 50))
 
     assert killed.is_set()
     assert str(caught.value).startswith(f"{cluster.url}: no worker of the Spark cluster has run a task for 3 seconds")
@@ -66,7 +71,7 @@ def test_ctrl_c_stops_the_jobs(spark, cluster):
         os.kill(os.getpid(), signal.SIGINT)
 
     with in_the_middle(spark, interrupt), pytest.raises(KeyboardInterrupt):
-        cell_table(slow_rows(spark, 1_500, N_ROWS), ["remainder"], SparkEngine(spark))
+        counted(spark, slow_rows(spark, 1_500, N_ROWS))
 
     status = spark.sparkContext.statusTracker()
     until(lambda: not status.getActiveJobsIds())
@@ -110,10 +115,10 @@ def test_nothing_is_left_of_a_session_whose_java_process_is_gone(
     assert folder.stat().st_mode & 0o777 == 0o700
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.conf.get("spark.executor.memory") == "512m"  # as in spark-defaults.conf
-    engine, rows = SparkEngine(spark), spark.range(3)
+    rows = spark.range(3).selectExpr("id AS remainder")
     process.kill()
     with pytest.raises(ClusterError, match="Java process of the driver has ended"):
-        engine.n_rows(rows)
+        counted(spark, rows)
     shared_session.stop()
 
     assert process.poll() is not None
@@ -185,7 +190,7 @@ def test_a_killed_master_is_told_and_leaves_nothing(spark, cluster, tmp_path, mo
     assert caught.value.master == cluster.url
     assert not list(tmp_path.iterdir())
     with pytest.raises(ClusterError, match="the Spark master was lost"):
-        cell_table(slow_rows(spark, 1_500, N_ROWS), ["remainder"], SparkEngine(spark))
+        counted(spark, slow_rows(spark, 1_500, N_ROWS))
 
 
 @pytest.mark.parametrize(

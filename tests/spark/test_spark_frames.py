@@ -1,4 +1,4 @@
-"""A frame of Spark is taken as it is: read into memory, or counted on the cluster."""
+"""A frame of Spark is taken as it is: read into memory, or released on its cluster."""
 
 import traceback
 
@@ -7,7 +7,6 @@ import pyarrow.parquet
 import pytest
 
 import sfumato
-from sfumato.counting.cells import cell_table
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.rows.out_of_core import open_large
 from sfumato.table.io.read import read_table
@@ -31,23 +30,10 @@ def test_a_frame_of_spark_gives_the_table_that_arrow_gives(spark):
     assert found.source.sha256 == expected.source.sha256
 
 
-def test_a_frame_of_spark_is_counted_where_it_is(spark):
-    frame = spark.createDataFrame(CELLS)
-    expected, found = (cell_table(source, ["age", "town"]) for source in (CELLS, frame))
-
-    assert found.codes.tolist() == expected.codes.tolist()
-    assert found.counts.tolist() == expected.counts.tolist()
-
-
-@pytest.mark.parametrize(
-    "use",
-    [read_table, lambda frame: cell_table(frame, ["n"])],
-    ids=["read", "counts"],
-)
-def test_what_fails_on_the_cluster_shows_no_cell(spark, use, spark_logs, capfd):
+def test_what_fails_on_the_cluster_shows_no_cell(spark, spark_logs, capfd):
     frame = spark.createDataFrame(pa.table({"a": ["1", CANARY]})).selectExpr("CAST(a AS INT) AS n")
     with pytest.raises(InputError) as caught:
-        use(frame)
+        read_table(frame)
 
     assert CANARY not in "".join(traceback.format_exception(caught.value))
     assert capfd.readouterr() == ("", "")

@@ -34,11 +34,11 @@ print(folder.path.is_dir())
 """
 COUNT = """
 import pyarrow as pa
-from sfumato.counting.engine import Engine
+from sfumato.rows.database import spilling_connection
 import os, signal
-engine = Engine(threads=1)
-engine.n_rows(pa.table({"a": [1]}))
-os.kill(os.getpid(), signal.SIGKILL)
+with spilling_connection(10**9) as connection:
+    connection.execute("select 1")
+    os.kill(os.getpid(), signal.SIGKILL)
 """
 
 AUDIT = """
@@ -170,6 +170,6 @@ def test_counting_leaves_no_folder_for_long_when_it_is_killed(parent):
     done = subprocess.run([sys.executable, "-c", COUNT], env=environment, check=False)
     assert done.returncode == -signal.SIGKILL
 
-    PrivateFolder("count").remove()
+    PrivateFolder("audit").remove()
 
     assert os.listdir(parent) == []

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.counting.engine import Countable, Engine, default_engine
 from sfumato.errors import ColumnNotFoundError, InputError, SchemaError
-from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.coding import Table
 from sfumato.table.weighted import CountedTable, OpenColumn
 
 _MAX_KEY = 2**62
@@ -90,61 +88,31 @@ class CellTable:
         return np.asarray(numbers.reshape(-1)[self.n_cells :], dtype=np.intp)
 
 
-def cell_table(source: Countable, columns: Sequence[str], engine: Engine | None = None) -> CellTable:
-    """Count the distinct rows of some columns.
+def cell_table(table: Table, columns: Sequence[str]) -> CellTable:
+    """Count the distinct rows of some columns of a table in memory.
 
-    Parameters
-    ----------
-    source : Countable
-        See :data:`sfumato.counting.engine.Countable`.
-    columns : sequence of str
-        A column may be named twice. No columns give a single cell that holds all rows.
-    engine : Engine or None
-        ``None`` takes the default one.
-
-    Notes
-    -----
-    A missing value is a value of its own. Not-a-number is another one, except in pandas, which cannot tell them apart.
+    A column may be named twice. No columns give a single cell that holds all rows. A missing value is a value of its
+    own. Distinct rows that were counted already are rolled up.
 
     Examples
     --------
-    >>> cells = cell_table(pa.table({"sex": ["m", "f", "m"], "age": [30, 41, 30]}), ["sex", "age"])
+    >>> from sfumato.schema import Column, Schema
+    >>> people = pa.table({"sex": ["m", "f", "m"], "age": ["30", "41", "30"]})
+    >>> people = Table.from_arrow(people, Schema.of([Column("sex"), Column("age")]))
+    >>> cells = cell_table(people, ["sex", "age"])
     >>> cells.codes.tolist(), cells.counts.tolist()
     ([[0, 1], [1, 0]], [1, 2])
     """
-    names = tuple(columns)
-    if isinstance(source, CountedTable):
-        return _rolled_up(source, names)
-    engine = default_engine() if engine is None else engine
-    if not names:
-        n_rows = engine.n_rows(source)
-        counts = np.array([n_rows] if n_rows else [], dtype=np.int64)
-        return CellTable((), np.zeros((len(counts), 0), dtype=np.int32), counts, ())
-    keys = [f"c{i}" for i in range(len(names))]
-    found = engine.collect(engine.keys(source, names).group_by(*keys).agg(nw.len().alias("n")))
-    counts = found.column("n").to_numpy().astype(np.int64, copy=False)
-    if isinstance(source, Table):
-        coded = [
-            CodedColumn(found.column(key).to_numpy(), source[name].values)
-            for key, name in zip(keys, names, strict=True)
-        ]
-    else:
-        coded = [CodedColumn.encode(found.column(key)) for key in keys]
+    names, counts = tuple(columns), np.ones(table.n_rows, dtype=np.int64)
+    if isinstance(table, CountedTable):
+        counts = table.row_counts
+        for name in names:
+            if name not in table.together:
+                raise ColumnNotFoundError(name, table.together, where="the columns that were counted together")
     codes = np.empty((len(counts), len(names)), dtype=np.int32, order="F")
-    for i, column in enumerate(coded):
-        codes[:, i] = column.codes
-    return _collapse(names, codes, counts, tuple(column.values for column in coded))
-
-
-def _rolled_up(source: CountedTable, names: tuple[str, ...]) -> CellTable:
-    """Roll distinct rows up to some of the columns that were counted together."""
-    for name in names:
-        if name not in source.together:
-            raise ColumnNotFoundError(name, source.together, where="the columns that were counted together")
-    codes = np.empty((len(source.row_counts), len(names)), dtype=np.int32, order="F")
     for i, name in enumerate(names):
-        codes[:, i] = source[name].codes
-    return _collapse(names, codes, source.row_counts, tuple(source[name].values for name in names))
+        codes[:, i] = table[name].codes
+    return _collapse(names, codes, counts, tuple(table[name].values for name in names))
 
 
 def _collapse(

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
-from sfumato.counting.classes import class_size_counts, class_value_counts, equivalence_classes
+from sfumato.counting.classes import class_size_counts, class_value_counts
 from sfumato.counting.contingency import contingencies, contingency
 from sfumato.counting.counts import Counts
 from sfumato.schema import Column, Kind, Schema
@@ -17,26 +16,15 @@ PEOPLE = CategoricalRows(
 )
 
 
-def test_classes_are_in_the_order_of_their_cells():
-    classes = equivalence_classes(PEOPLE.table(), ["sex", "town"])
-
-    assert classes.sizes.tolist() == [1, 1, 3]
-    assert repr(classes) == "EquivalenceClasses(3 classes, 5 rows)"
+def test_no_columns_make_one_class_of_all_rows():
+    assert class_size_counts(PEOPLE.table(), []) == {5: 1}
 
 
-@pytest.mark.parametrize("make", [CategoricalRows.table, CategoricalRows.arrow], ids=["coded", "arrow"])
-def test_no_columns_make_one_class_of_all_rows(make):
-    assert equivalence_classes(make(PEOPLE), []).sizes.tolist() == [5]
-    assert class_size_counts(make(PEOPLE), []) == {5: 1}
-
-
-@pytest.mark.parametrize("make", [CategoricalRows.table, CategoricalRows.arrow], ids=["coded", "arrow"])
-def test_empty_table_has_no_classes(make):
-    empty = make(CategoricalRows(("a", "b"), []))
+def test_empty_table_has_no_classes():
+    empty = CategoricalRows(("a", "b"), []).table()
     counts = class_value_counts(empty, ["a"], "b")
 
     for columns in ([], ["a"]):
-        assert equivalence_classes(empty, columns).sizes.tolist() == []
         assert class_size_counts(empty, columns) == {}
     assert (counts.n_classes, counts.n_values, counts.n_rows) == (0, 0, 0)
     assert counts.class_sizes.tolist() == counts.n_distinct.tolist() == counts.value_totals.tolist() == []
@@ -87,22 +75,19 @@ def test_values_are_numbered_in_the_declared_order():
     assert counts.value_totals.tolist() == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("make", [CategoricalRows.table, CategoricalRows.arrow], ids=["coded", "arrow"])
-def test_contingency_is_dense_and_ordered(make):
-    counted = contingency(make(PEOPLE), "town", "sex")
+def test_contingency_is_dense_and_ordered():
+    counted = contingency(PEOPLE.table(), "town", "sex")
 
     assert counted.tolist() == [[1, 0], [0, 3], [1, 0]]
     assert counted.dtype == np.int64
 
 
-@pytest.mark.parametrize("make", [CategoricalRows.table, CategoricalRows.arrow], ids=["coded", "arrow"])
-def test_contingencies_of_many_columns_share_their_classes(make):
-    counted = contingencies(make(PEOPLE), ["sex", "ill"], by="sex")
+def test_contingencies_of_many_columns_share_their_classes():
+    counted = contingencies(PEOPLE.table(), ["sex", "ill"], by="sex")
 
     assert counted["sex"].tolist() == [[2, 0], [0, 3]]
     assert counted["ill"].tolist() == [[2, 2], [0, 1]]
 
 
-@pytest.mark.parametrize("make", [CategoricalRows.table, CategoricalRows.arrow], ids=["coded", "arrow"])
-def test_contingency_of_an_empty_table_is_empty(make):
-    assert contingency(make(CategoricalRows(("a", "b"), [])), "a", "b").shape == (0, 0)
+def test_contingency_of_an_empty_table_is_empty():
+    assert contingency(CategoricalRows(("a", "b"), []).table(), "a", "b").shape == (0, 0)

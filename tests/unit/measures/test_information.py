@@ -183,17 +183,6 @@ def test_information_gains_on_adult(adult, by, gains):
     assert found == pytest.approx(gains, abs=5e-4)
 
 
-def test_gains_are_the_same_counted_out_of_core(shared_data):
-    path = shared_data / "adult-arx" / "adult.csv"
-    gains = {name: gain for name, gain in GAINS_FOR_SEX.items() if name != "relationship"}
-    found = {name: mutual_information_bits(counts) for name, counts in contingencies(path, gains, "sex").items()}
-    cells = pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(delimiter=";"))
-    in_memory = contingencies(coded(cells), gains, "sex")
-
-    assert found == pytest.approx(gains, abs=5e-4)
-    assert found == {name: mutual_information_bits(counts) for name, counts in in_memory.items()}
-
-
 def test_utilities_on_primary_tumor(tumor):
     found = {
         name: mutual_information_bits(counts) for name, counts in contingencies(tumor, TUMOR_UTILITIES, "class").items()

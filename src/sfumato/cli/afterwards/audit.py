@@ -276,8 +276,11 @@ def _profile(
     if n_people is not None:
         from sfumato.counting.classes import class_size_counts
         from sfumato.measures.population import population_uniques
+        from sfumato.table.binary import BinaryTable
 
-        sizes = class_size_counts(table, profile["quasi_identifiers"])
+        sizes = class_size_counts(
+            table.to_table() if isinstance(table, BinaryTable) else table, profile["quasi_identifiers"]
+        )
         profile["unique_in_the_population"] = population_uniques(sizes, n_people)
     if population[2] is not None:
         from sfumato.audit.population_table import in_population
