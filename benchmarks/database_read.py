@@ -45,7 +45,7 @@ def read_by_sfumato(address: str) -> Any:
 
 def read_out_of_core(address: str) -> Any:
     """Read the same within 500 MB."""
-    from sfumato.rows.out_of_core import open_large
+    from sfumato.engines.blocks.rows import open_large
     from sfumato.table.io.read import ReadOptions
 
     return open_large(address, memory=500_000_000, options=ReadOptions(table="people"))

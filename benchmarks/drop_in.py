@@ -46,7 +46,8 @@ from sfumato.evaluation.encoding import GeneralizedEncoder, cells_of_release, va
 from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.microaggregation.mdav import MDAV
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
-from sfumato.publishing.publish import propose_release, publish
+from sfumato.publishing.propose import propose_release
+from sfumato.publishing.publish import publish
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import Table
 

@@ -130,7 +130,7 @@ def _resident(process: int) -> float:
 
 def main() -> None:
     """Generate, release, and print a line."""
-    from sfumato.rows.memory_limit import Memory
+    from sfumato.engines.memory_limit import Memory
 
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--rows", type=int, default=12_500_000)

@@ -22,7 +22,8 @@ import xlsxwriter
 from sfumato.errors import AuditFailedError, SfumatoError
 from sfumato.evaluation.encoding import cells_of_release
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
-from sfumato.publishing.publish import propose_release, publish
+from sfumato.publishing.propose import propose_release
+from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import audit_published, read_original
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table

@@ -34,13 +34,13 @@ from sfumato.audit.bytes.compared import NotAccountedError
 from sfumato.audit.bytes.text import problem_of_text
 from sfumato.audit.checks import AuditReport
 from sfumato.audit.reading.spelling import Spelling, double_text
+from sfumato.engines.memory_limit import Memory
 from sfumato.errors import SfumatoError
 from sfumato.guarantees import KAnonymity
 from sfumato.manifest import draft_manifest, manifest_digest
 from sfumato.mechanisms.base import Release
 from sfumato.publishing.publish import publish
-from sfumato.publishing.reaudit import audit_large_file, audit_published
-from sfumato.rows.memory_limit import Memory
+from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import DEFAULT_MISSING_TOKENS, Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.cells import written_text
@@ -106,7 +106,7 @@ class Published:
         self.path.write_bytes(content)
         try:
             if memory is not None:
-                return audit_large_file(self.path, stated, memory)
+                return audit_published(self.path, stated, memory=memory)
             return audit_published(self.path, stated, original=original, check_roles=original is not None)
         except SfumatoError:
             return AuditReport(())  # refused as unreadable

@@ -20,7 +20,8 @@ from sfumato.cli.main import run
 from sfumato.errors import ManifestRefusedError
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
-from sfumato.publishing.publish import make_release, publish
+from sfumato.publishing.propose import make_release
+from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table

@@ -17,7 +17,8 @@ from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.breach.problem import problem_of_table
 from sfumato.mechanisms.breach.subset_evaluation import LearnerScores
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.publish import make_release, propose_release, publish
+from sfumato.publishing.propose import make_release, propose_release
+from sfumato.publishing.publish import publish
 from sfumato.report.guarantee_texts import assumptions_of
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table

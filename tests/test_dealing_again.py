@@ -14,7 +14,8 @@ from sklearn.metrics import roc_auc_score
 from sfumato.datasets.admissions import admissions
 from sfumato.evaluation.encoding import GeneralizedEncoder, cells_of_release, values_as_cells
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.publish import propose_release, publish
+from sfumato.publishing.propose import propose_release
+from sfumato.publishing.publish import publish
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "drop-in-releases.md"
 QUASI = ["age", "sex", "insurance", "postcode_area"]

@@ -13,7 +13,8 @@ from sfumato.errors import InputError, PrivacyNotAchievableError
 from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.ledger import Ledger
-from sfumato.publishing.publish import propose_release, publish
+from sfumato.publishing.propose import propose_release
+from sfumato.publishing.publish import publish
 from sfumato.publishing.together import checked_together
 from sfumato.table.coding import Table
 

@@ -12,7 +12,8 @@ from odd_spellings import case, outcome
 from sfumato.cli.main import run
 from sfumato.evaluation.encoding import cells_of_release
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.publish import propose_release, publish
+from sfumato.publishing.propose import propose_release
+from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.generalized import read_cell

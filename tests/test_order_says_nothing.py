@@ -13,7 +13,8 @@ import pytest
 import sfumato
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
-from sfumato.publishing.publish import propose_release, publish
+from sfumato.publishing.propose import propose_release
+from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import audit_published, read_manifest, read_released
 from sfumato.schema import Role
 

@@ -31,7 +31,8 @@ from sfumato.mechanisms.mondrian.parts import SortedParts, stretches
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.mechanisms.requested import Requested, check_needs_no_pairs
 from sfumato.mechanisms.tree.groups import nodes_allowed_by_persons
-from sfumato.publishing.publish import make_release, propose_release, publish
+from sfumato.publishing.propose import make_release, propose_release
+from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table

@@ -32,7 +32,8 @@ from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.lattice.search import search_lattice
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.publish import make_release, propose_release, publish
+from sfumato.publishing.propose import make_release, propose_release
+from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table

@@ -13,7 +13,8 @@ import sfumato
 from sfumato.datasets.admissions import admissions
 from sfumato.evaluation.encoding import cells_of_release
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.publish import propose_release, publish
+from sfumato.publishing.propose import propose_release
+from sfumato.publishing.publish import publish
 from sfumato.schema import Kind
 from sfumato.table.generalized import read_cell
 

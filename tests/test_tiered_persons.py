@@ -12,7 +12,8 @@ from sfumato.errors import PrivacyNotAchievableError
 from sfumato.guarantees import GlobalAnonymity, KKAnonymity
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.publish import make_release, propose_release, publish
+from sfumato.publishing.propose import make_release, propose_release
+from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import audit_published
 from sfumato.table.coding import Table
 from test_person_values import SCHEMA, assert_persons_of_one_row_change_nothing, visits

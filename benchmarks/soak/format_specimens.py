@@ -47,7 +47,7 @@ def _in_memory(path: Path) -> object:
 
 
 def _in_blocks(path: Path) -> object:
-    from sfumato.rows.out_of_core import open_large
+    from sfumato.engines.blocks.rows import open_large
     from sfumato.table.io.read import ReadOptions
 
     large = open_large(path, memory=600 * 10**6, options=ReadOptions(mixed_as_text=True))

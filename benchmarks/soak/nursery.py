@@ -22,7 +22,7 @@ import sfumato.cli.making.release, sfumato.cli.speaking.summary, sfumato.cli.aft
 import sfumato.cli.making.hierarchy, sfumato.cli.making.init, sfumato.cli.afterwards.plot
 import sfumato.cli.afterwards.audit, sfumato.cli.making.compare, sfumato.publishing.publish, sfumato.table.roles
 import sfumato.mechanisms.registry, sfumato.report.render, sfumato.counting.engine
-import sfumato.publishing.out_of_core.release, sfumato.cli.options.homes
+import sfumato.publishing.propose, sfumato.cli.options.homes
 from sfumato.__main__ import main
 
 for name in sfumato.mechanisms.registry.registered_mechanisms():

@@ -46,12 +46,12 @@ def write_original(folder: Path, n_rows: int = 1000) -> Path:
 
 def large_release_orders(original: Path) -> list[Order]:
     """Release out of core, by every mechanism that can."""
-    from sfumato.publishing.out_of_core.release import able_mechanisms
+    from sfumato.publishing.propose import mechanisms_without_all_rows
 
     uniform = {"error-risk-tree": ("-p", "generalization=uniform")}  # tiered cells need all rows
     return [
         release_order(original, name, LARGE_SUFFIXES[i % len(LARGE_SUFFIXES)], *MEMORY, *uniform.get(name, ()))
-        for i, name in enumerate(able_mechanisms())
+        for i, name in enumerate(mechanisms_without_all_rows())
     ]
 
 

@@ -52,8 +52,8 @@ from sfumato.mechanisms.tree.mechanism import ErrorRiskTree as ErrorRiskTree
 from sfumato.project.file import load_project as load_project
 from sfumato.publishing.api import release as release
 from sfumato.publishing.from_project import publish_project as publish_project
-from sfumato.publishing.out_of_core.api import audit_large as audit_large
-from sfumato.publishing.out_of_core.api import release_large as release_large
+from sfumato.publishing.large import audit_large as audit_large
+from sfumato.publishing.large import release_large as release_large
 from sfumato.publishing.publish import publish as publish
 from sfumato.schema import Column as Column
 from sfumato.schema import Kind as Kind

@@ -83,6 +83,11 @@ class Manifest:
         return any(guarantee.get("kind") == DifferentialPrivacy.kind for guarantee in self.guarantees)
 
     @property
+    def states_levels(self) -> bool:
+        """Whether an audit has found the levels already that are given as audited; some have none to be found."""
+        return any(entry.get("audited") is not None for entry in self.guarantees)
+
+    @property
     def prepared(self) -> tuple[Mapping[str, Any], ...]:
         """What was done to columns right after they were read: the column, the operation, its public parameters."""
         return tuple((self.input or {}).get("prepared", ()))

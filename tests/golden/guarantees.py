@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.cli.main import run
+from sfumato.engines.memory_limit import Memory
+from sfumato.engines.spark.rows import open_cluster
 from sfumato.errors import SfumatoError
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.out_of_core.release import propose, publish_large
-from sfumato.rows.memory_limit import Memory
-from sfumato.rows.spark.table import open_cluster
+from sfumato.publishing.propose import propose
+from sfumato.publishing.publish import publish
 from tests.golden.inputs import FLAGS_BY, POPULATION, UNITS, VISITS_BY, Input
 from tests.golden.releases import MEMORY, hash_of, hash_of_rows, parameter_value, same_everywhere
 
@@ -213,7 +214,7 @@ def made_with_guarantees_on_spark(case: GuaranteeCase, folder: Path, session: An
     try:
         mechanism = build_mechanism(MAKERS[case.maker][0], {k: parameter_value(text) for k, text in settings.items()})
         rows = open_cluster(session, folder / Path(case.table.file).with_suffix(".parquet"), memory=memory.n_bytes)
-        published = publish_large(propose(rows.with_schema(case.table.roles), mechanism, memory), output, memory)
+        published = publish(propose(rows.with_schema(case.table.roles), mechanism, memory), output, memory=memory)
     except SfumatoError as error:
         return {"says": f"{type(error).__name__}: {error}".splitlines()[0]}
     return {

@@ -26,7 +26,7 @@ from sfumato.mechanisms.buckets.slicing import Slicer
 from sfumato.mechanisms.lattice.gain import GainRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 from table_levels import distinct_diversity_level, entropy_diversity_level, recursive_diversity_level

@@ -14,7 +14,7 @@ import signal
 
 import pytest
 
-from sfumato.rows.spark.session import spark_session
+from sfumato.engines.spark.session import spark_session
 from spark.loopback_cluster import SMALL, Cluster, why_no_cluster
 
 DEFAULTS = {

@@ -37,7 +37,7 @@ def engine(spark, cluster, tmp_path, monkeypatch):
         assert (master, memory) == (cluster.url, 600 * 10**6)
         yield spark
 
-    monkeypatch.setattr("sfumato.rows.spark.session.spark_session", shared)
+    monkeypatch.setattr("sfumato.engines.spark.session.spark_session", shared)
     return ["--engine", cluster.url, "--memory", "600MB"]
 
 

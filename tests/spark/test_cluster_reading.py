@@ -13,21 +13,21 @@ import pyarrow.parquet as pq
 import pytest
 
 from manifest_texts import text_of
-from sfumato.counting.blocks import count_blocks
-from sfumato.counting.spark import count_on_cluster
+from sfumato.engines.blocks.rows import open_large
+from sfumato.engines.counting import count_blocks
+from sfumato.engines.memory_limit import Memory
+from sfumato.engines.spark import frames as frames_module
+from sfumato.engines.spark import rows as table_module
+from sfumato.engines.spark.counting import count_on_cluster
+from sfumato.engines.spark.frames import parquet_frame
+from sfumato.engines.spark.rows import open_cluster
 from sfumato.errors import InputError
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.out_of_core.release import propose, publish_large
-from sfumato.publishing.publish import make_release, publish
-from sfumato.publishing.reaudit import audit_large_file, audit_published
-from sfumato.rows.memory_limit import Memory
-from sfumato.rows.out_of_core import open_large
-from sfumato.rows.spark import frames as frames_module
-from sfumato.rows.spark import table as table_module
-from sfumato.rows.spark.frames import parquet_frame
-from sfumato.rows.spark.table import open_cluster
+from sfumato.publishing.propose import make_release, propose
+from sfumato.publishing.publish import publish
+from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Role
 from sfumato.table.io.parquet import folder_sha256
 from sfumato.table.io.read import read_table
@@ -63,7 +63,7 @@ def released(shared_session, one_cluster, tmp_path_factory):
     pq.write_table(cells(), folder / "in.parquet")
     table = open_cluster(shared_session.get(one_cluster.url), folder / "in.parquet", memory=MEMORY.n_bytes)
     proposal = propose(table.with_schema(table.schema.with_roles(ROLES)), GlobalRecoder(k=40), MEMORY)
-    found = publish_large(proposal, folder / "out.parquet", MEMORY)
+    found = publish(proposal, folder / "out.parquet", memory=MEMORY)
     return found.table_path, found.manifest_path, proposal.original
 
 
@@ -142,9 +142,9 @@ def test_raw_rows_hidden_in_a_release_are_found(spark, released, tmp_path, what)
     """On a cluster, out of core and in memory; what stands there is neither overlooked nor overridden."""
     path, manifest_path = changed(released, tmp_path, HIDING[what])
 
-    assert is_refused(lambda: audit_large_file(path, manifest_path, MEMORY, original=released[2]))
-    assert is_refused(lambda: audit_large_file(path, manifest_path, MEMORY))
-    assert is_refused(lambda: audit_large_file(path, manifest_path, MEMORY))
+    assert is_refused(lambda: audit_published(path, manifest_path, memory=MEMORY, original=released[2]))
+    assert is_refused(lambda: audit_published(path, manifest_path, memory=MEMORY))
+    assert is_refused(lambda: audit_published(path, manifest_path, memory=MEMORY))
     assert is_refused(lambda: audit_published(path, manifest_path))
 
 
@@ -159,8 +159,8 @@ def with_what_clusters_leave(folder):
 def test_what_a_cluster_leaves_in_a_folder_is_no_more_than_its_parts(spark, released, tmp_path):
     path, manifest_path = changed(released, tmp_path, with_what_clusters_leave)
 
-    assert audit_large_file(path, manifest_path, MEMORY, original=released[2]).passed
-    assert audit_large_file(path, manifest_path, MEMORY).passed
+    assert audit_published(path, manifest_path, memory=MEMORY, original=released[2]).passed
+    assert audit_published(path, manifest_path, memory=MEMORY).passed
     assert audit_published(path, manifest_path).passed
 
 
@@ -269,7 +269,7 @@ def test_a_release_that_counts_cannot_follow_is_compared_by_its_rows(spark, tmp_
     original = open_cluster(spark, tmp_path / "in.parquet", memory=MEMORY.n_bytes)
     original = original.with_schema(original.schema.with_roles(roles))
 
-    report = audit_large_file(made.table_path, made.manifest_path, MEMORY, original=original, check_roles=True)
+    report = audit_published(made.table_path, made.manifest_path, memory=MEMORY, original=original, check_roles=True)
 
     assert report.passed
     assert "cells" in {one.name for one in report.checks}

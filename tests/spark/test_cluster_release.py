@@ -18,20 +18,21 @@ from manifest_texts import text_of
 from sfumato.audit.bytes.files import check_file
 from sfumato.audit.checks import Check, Unchecked
 from sfumato.audit.claims import read_claims
-from sfumato.counting.blocks import count_blocks
-from sfumato.counting.spark import count_on_cluster
+from sfumato.engines.blocks.rows import open_large
+from sfumato.engines.counting import count_blocks
+from sfumato.engines.memory_limit import Memory
+from sfumato.engines.spark.counting import count_on_cluster
+from sfumato.engines.spark.rows import open_cluster
 from sfumato.errors import AuditFailedError, InputError, InvalidParameterError, OutputError, SchemaError
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.lattice.gain import GainRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing import spark as proposal_module
-from sfumato.publishing.out_of_core.api import release_large
-from sfumato.publishing.out_of_core.release import propose, publish_large
-from sfumato.publishing.reaudit import audit_large_file
-from sfumato.rows.memory_limit import Memory
-from sfumato.rows.out_of_core import open_large
-from sfumato.rows.spark.table import open_cluster
+from sfumato.publishing.large import release_large
+from sfumato.publishing.propose import propose
+from sfumato.publishing.publish import publish
+from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Role
 from sfumato.table.io.parquet import folder_sha256
 from sfumato.table.io.read import ReadOptions
@@ -141,11 +142,13 @@ def test_the_release_is_the_one_made_out_of_core(spark, tmp_path, monkeypatch, o
     table = described(open_cluster(spark, source, memory=LITTLE if order == "sliced" else MEMORY.n_bytes))
     assert table.is_open("dose") == (order == "sliced")
 
-    expected = publish_large(
-        propose(large, build_mechanism(build.mechanism_name, parameters), MEMORY), tmp_path / "expected.parquet", MEMORY
+    expected = publish(
+        propose(large, build_mechanism(build.mechanism_name, parameters), MEMORY),
+        tmp_path / "expected.parquet",
+        memory=MEMORY,
     )
     proposal = propose(table, build_mechanism(build.mechanism_name, parameters), MEMORY)
-    found = publish_large(proposal, tmp_path / "found.parquet", MEMORY)
+    found = publish(proposal, tmp_path / "found.parquet", memory=MEMORY)
 
     assert without_output(found.manifest_path) == without_output(expected.manifest_path)
     assert plain_schema(found.table_path) == plain_schema(expected.table_path)
@@ -157,7 +160,7 @@ def test_the_release_is_the_one_made_out_of_core(spark, tmp_path, monkeypatch, o
     assert "row-order" not in [one.name for one in found.audit.unchecked]
     assert found.release.manifest.output["sha256"] == folder_sha256(found.table_path)
     assert all(name.startswith("part-") for name in files_in(found.table_path))
-    assert audit_large_file(found.table_path, found.manifest_path, MEMORY).passed
+    assert audit_published(found.table_path, found.manifest_path, memory=MEMORY).passed
 
 
 def files_in(folder):
@@ -240,7 +243,7 @@ def released(shared_session, one_cluster, tmp_path_factory):
     pyarrow.parquet.write_table(random_cells(5, 160).select(kept), folder / "in.parquet")
     table = described(open_cluster(shared_session.get(one_cluster.url), folder / "in.parquet", memory=LITTLE))
     recoder = GlobalRecoder(k=4, max_suppressed_fraction=0.3)
-    published = publish_large(propose(table, recoder, MEMORY), folder / "out.parquet", MEMORY)
+    published = publish(propose(table, recoder, MEMORY), folder / "out.parquet", memory=MEMORY)
     assert published.release.manifest.suppressed_rows
     return folder / "in.parquet", published.table_path, published.manifest_path
 
@@ -421,7 +424,7 @@ def with_a_foreign_label(cells):
 def test_changed_rows_are_refused_beside_the_original(spark, released, original, tmp_path, change, by):
     path, manifest_path = copied(released, tmp_path, change)
 
-    report = audit_large_file(path, manifest_path, MEMORY, original=original, check_roles=True)
+    report = audit_published(path, manifest_path, memory=MEMORY, original=original, check_roles=True)
 
     failed = {check.name for check in report.checks if not check.passed}
     assert by in failed
@@ -434,7 +437,7 @@ def test_rows_come_to_the_driver_in_parts_equal_ones_together(spark, released, a
     path = released[1]
     names = ["town.of birth", "age"]
     rows = open_cluster(spark, path, memory=LITTLE)
-    with patch("sfumato.rows.spark.table._CELLS_AT_ONCE", at_once):
+    with patch("sfumato.engines.spark.rows._CELLS_AT_ONCE", at_once):
         blocks = list(rows.blocks(names, as_cells=names))
     found = pa.concat_tables(pa.table(dict(block)) for block in blocks)
 
@@ -445,32 +448,32 @@ def test_rows_come_to_the_driver_in_parts_equal_ones_together(spark, released, a
 def test_a_standing_release_is_audited_and_replaced_only_by_force(spark, released, tmp_path):
     """Without force it stays; with force the same rows stand there again, and nothing else is left."""
     source, path, manifest_path = released
-    assert audit_large_file(path, manifest_path, MEMORY).passed
+    assert audit_published(path, manifest_path, memory=MEMORY).passed
     other = tmp_path / "out.parquet"
     shutil.copytree(path, other)
     shutil.copy(manifest_path, tmp_path / "out.parquet.manifest.json")
     table = described(open_cluster(spark, source, memory=LITTLE))
     proposal = propose(table, GlobalRecoder(k=4, max_suppressed_fraction=0.3), MEMORY)
     with pytest.raises(OutputError, match="exists already"):
-        publish_large(proposal, other, MEMORY)
-    found = publish_large(proposal, other, MEMORY, force=True)
+        publish(proposal, other, memory=MEMORY)
+    found = publish(proposal, other, memory=MEMORY, force=True)
 
     assert without_output(found.manifest_path) == without_output(manifest_path)
     assert sorted_rows(found.table_path) == sorted_rows(path)
     assert files_in(tmp_path) == ["out.parquet", "out.parquet.manifest.json"]
     (other / ".git").mkdir()
     with pytest.raises(OutputError, match="holds more than Parquet files"):
-        publish_large(proposal, other, MEMORY, force=True)
+        publish(proposal, other, memory=MEMORY, force=True)
     (other / ".git").rmdir()
     (other / "notes.txt").write_text("mine")
     with pytest.raises(OutputError, match="holds more than Parquet files"):
-        publish_large(proposal, other, MEMORY, force=True)
+        publish(proposal, other, memory=MEMORY, force=True)
     for name in (source, source / "x.parquet", source.parent):
         if name.suffix == ".parquet":
             with pytest.raises(OutputError):
-                publish_large(proposal, name, MEMORY, force=True)
+                publish(proposal, name, memory=MEMORY, force=True)
     with pytest.raises(InvalidParameterError, match=r"ends in \.parquet"):
-        publish_large(proposal, tmp_path / "out.csv", MEMORY)
+        publish(proposal, tmp_path / "out.csv", memory=MEMORY)
 
 
 @pytest.fixture(scope="module")
@@ -489,8 +492,8 @@ def test_a_frame_of_the_user_is_released_without_a_hash(small, tmp_path):
     pyarrow.parquet.write_table(cells, tmp_path / "in.parquet")
     large = described(open_large(tmp_path / "in.parquet", memory=MEMORY.n_bytes))
     recoder = GlobalRecoder(k=2, max_suppressed_fraction=0.5)
-    expected = publish_large(propose(large, recoder, MEMORY), tmp_path / "expected.parquet", MEMORY)
-    found = publish_large(small, tmp_path / "found.parquet", MEMORY)
+    expected = publish(propose(large, recoder, MEMORY), tmp_path / "expected.parquet", memory=MEMORY)
+    found = publish(small, tmp_path / "found.parquet", memory=MEMORY)
 
     assert found.release.manifest.input["commitment"] is None
     own = [("input", key) for key in ("name", "format")]
@@ -514,7 +517,7 @@ def test_force_does_not_replace_the_files_of_a_frame(spark, tmp_path, is_cached)
     proposal = propose(table, recoder, MEMORY)
     for target in (source, source.parent, source / "0.parquet"):
         with pytest.raises(OutputError, match="is the input, inside it, or contains it"):
-            publish_large(proposal, target, MEMORY, force=True)
+            publish(proposal, target, memory=MEMORY, force=True)
         with pytest.raises(OutputError, match="is the input, inside it, or contains it"):
             release_large(frame, recoder, target, force=True)
     frame.unpersist()
@@ -531,7 +534,7 @@ def test_other_rows_than_proposed_are_refused_and_leave_nothing(small, tmp_path)
         return rows(proposal).limit(20)
 
     with patch.object(proposal_module, "frame_of", fewer), pytest.raises(AuditFailedError):
-        publish_large(small, tmp_path / "out.parquet", MEMORY)
+        publish(small, tmp_path / "out.parquet", memory=MEMORY)
 
     assert files_in(tmp_path) == []
 
@@ -543,7 +546,7 @@ def test_an_interruption_leaves_nothing(small, tmp_path, stage):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        publish_large(small, tmp_path / "out.parquet", MEMORY, progress=interrupt)
+        publish(small, tmp_path / "out.parquet", memory=MEMORY, progress=interrupt)
 
     assert files_in(tmp_path) == []
 
@@ -555,7 +558,7 @@ def test_a_file_that_changes_is_refused(spark, tmp_path):
     proposal = propose(table, GlobalRecoder(k=2, max_suppressed_fraction=0.5), MEMORY)
     pyarrow.parquet.write_table(cells.take(list(range(59, -1, -1))), tmp_path / "in.parquet")
     with pytest.raises(InputError, match="changed while it was being read"):
-        publish_large(proposal, tmp_path / "out.parquet", MEMORY)
+        publish(proposal, tmp_path / "out.parquet", memory=MEMORY)
 
     assert files_in(tmp_path) == ["in.parquet"]
 
@@ -576,7 +579,7 @@ def test_ctrl_c_in_the_middle_leaves_nothing(small, spark, tmp_path):
         in_the_middle(spark, lambda: os.kill(os.getpid(), signal.SIGINT)) as done,
         pytest.raises(KeyboardInterrupt),
     ):
-        publish_large(small, tmp_path / "out.parquet", MEMORY)
+        publish(small, tmp_path / "out.parquet", memory=MEMORY)
 
     assert done.is_set()
     assert files_in(tmp_path) == []
@@ -585,9 +588,9 @@ def test_ctrl_c_in_the_middle_leaves_nothing(small, spark, tmp_path):
 @pytest.mark.deadly(1)
 def test_a_killed_worker_changes_nothing(small, spark, cluster, tmp_path):
     """Spark writes the lost parts again: the same rows as without the loss."""
-    expected = publish_large(small, tmp_path / "expected.parquet", MEMORY)
+    expected = publish(small, tmp_path / "expected.parquet", memory=MEMORY)
     with slow_writing(), in_the_middle(spark, cluster.kill_worker) as done:
-        found = publish_large(small, tmp_path / "found.parquet", MEMORY)
+        found = publish(small, tmp_path / "found.parquet", memory=MEMORY)
 
     assert done.is_set()
     assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
@@ -602,7 +605,7 @@ def test_rows_that_are_unique_on_all_columns_are_counted_by_the_cluster(spark, t
     table = admissions(n_rows=300).keep(["age", "sex", "insurance", "discharge_diagnosis", "readmitted"])
     made = release(table, Mondrian(k=5))
     publish(made, tmp_path / "r.parquet", original=table)
-    report = audit_large_file(tmp_path / "r.parquet", tmp_path / "r.parquet.manifest.json", MEMORY)
+    report = audit_published(tmp_path / "r.parquet", tmp_path / "r.parquet.manifest.json", memory=MEMORY)
     (found,) = [check for check in report.checks if check.name == "risk: unique row fraction"]
     assert found.passed
     assert found.found == n_unique_rows(made.table) / 300

@@ -12,16 +12,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from sfumato.engines.memory_limit import Memory
+from sfumato.engines.spark import errors as watching_module
+from sfumato.engines.spark import session as session_module
+from sfumato.engines.spark.errors import watching
+from sfumato.engines.spark.frames import exact_settings
+from sfumato.engines.spark.rows import open_cluster
+from sfumato.engines.spark.session import explained, spark_session
 from sfumato.errors import ClusterError
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
-from sfumato.publishing.out_of_core.release import propose, publish_large
-from sfumato.rows.memory_limit import Memory
-from sfumato.rows.spark import errors as watching_module
-from sfumato.rows.spark import session as session_module
-from sfumato.rows.spark.errors import watching
-from sfumato.rows.spark.frames import exact_settings
-from sfumato.rows.spark.session import explained, spark_session
-from sfumato.rows.spark.table import open_cluster
+from sfumato.publishing.propose import propose
+from sfumato.publishing.publish import publish
 from spark.interference import in_the_middle, slow_writing
 from spark.loopback_cluster import ending_with_this_process, why_no_cluster
 from waiting import until
@@ -185,7 +186,7 @@ def test_a_killed_master_is_told_and_leaves_nothing(spark, cluster, tmp_path, mo
         in_the_middle(spark, cluster.kill_master) as killed,
         pytest.raises(ClusterError, match="the Spark master was lost") as caught,
     ):
-        publish_large(proposal, tmp_path / "out.parquet", MEMORY)
+        publish(proposal, tmp_path / "out.parquet", memory=MEMORY)
     assert killed.is_set()
     assert caught.value.master == cluster.url
     assert not list(tmp_path.iterdir())

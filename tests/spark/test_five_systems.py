@@ -14,16 +14,16 @@ from sfumato.collaborate.session.joining import in_shared_roles
 from sfumato.collaborate.session.party import LargeRows, ProjectionReleaser, SessionRecord, propose_projection
 from sfumato.collaborate.shared_schema import SharedSchema
 from sfumato.datasets.admissions import admissions
+from sfumato.engines.blocks.rows import open_large
+from sfumato.engines.memory_limit import Memory
+from sfumato.engines.spark import errors as spark_errors
+from sfumato.engines.spark.rows import open_cluster
 from sfumato.errors import ClusterError, InputError
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.out_of_core import sampled
-from sfumato.publishing.out_of_core.release import propose, publish_large
-from sfumato.publishing.publish import make_release, publish
-from sfumato.publishing.reaudit import audit_large_file
-from sfumato.rows.memory_limit import Memory
-from sfumato.rows.out_of_core import open_large
-from sfumato.rows.spark import errors as spark_errors
-from sfumato.rows.spark.table import open_cluster
+from sfumato.publishing.proposals import sampled
+from sfumato.publishing.propose import make_release, propose
+from sfumato.publishing.publish import publish
+from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Role
 from sfumato.table.io.read import read_table
 from sfumato.table.io.write import write_table
@@ -98,14 +98,14 @@ def test_a_cluster_releases_what_is_released_in_memory(spark, stays, tmp_path, s
 
     rows = open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=schema)
     proposal = propose(rows, build_mechanism(name, parameters), MEMORY)
-    found = publish_large(proposal, tmp_path / "found.parquet", MEMORY)
+    found = publish(proposal, tmp_path / "found.parquet", memory=MEMORY)
 
     assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
     assert stated(found.manifest_path) == stated(expected.manifest_path)
     assert found.audit.levels == expected.audit.levels
     assert checked(found) == checked(expected)
-    assert audit_large_file(found.table_path, found.manifest_path, MEMORY, original=rows).passed
-    assert audit_large_file(found.table_path, found.manifest_path, MEMORY).passed
+    assert audit_published(found.table_path, found.manifest_path, memory=MEMORY, original=rows).passed
+    assert audit_published(found.table_path, found.manifest_path, memory=MEMORY).passed
 
 
 def test_a_sample_on_a_cluster_is_the_one_drawn_out_of_core(spark, stays, tmp_path, monkeypatch):
@@ -118,7 +118,7 @@ def test_a_sample_on_a_cluster_is_the_one_drawn_out_of_core(spark, stays, tmp_pa
         "cluster.parquet": open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=schema),
     }
     large, cluster = (
-        publish_large(propose(rows, build_mechanism("breach-aware", {}), MEMORY), tmp_path / name, MEMORY)
+        publish(propose(rows, build_mechanism("breach-aware", {}), MEMORY), tmp_path / name, memory=MEMORY)
         for name, rows in homes.items()
     )
 
@@ -171,7 +171,7 @@ def test_a_collaborating_party_counts_and_releases_what_it_does_in_memory(spark,
 
     opened = open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=table.schema)
     rows = LargeRows.of(opened, shared, MEMORY)
-    found = publish_large(propose_projection(rows, releaser), tmp_path / "found.parquet", MEMORY)
+    found = publish(propose_projection(rows, releaser), tmp_path / "found.parquet", memory=MEMORY)
 
     assert shared.counts(rows.counted).tolist() == shared.counts(table).tolist()
     assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
@@ -198,7 +198,7 @@ def test_a_release_is_the_same_though_a_worker_is_killed(spark, cluster, stays, 
     release, table, proposal = proposed(spark, *stays, system)
     expected = publish(release, tmp_path / "expected.parquet", original=table)
     with slow_writing(10), in_the_middle(spark, cluster.kill_worker) as killed:
-        found = publish_large(proposal, tmp_path / "found.parquet", MEMORY)
+        found = publish(proposal, tmp_path / "found.parquet", memory=MEMORY)
 
     assert killed.is_set()
     assert len(cluster.workers) == 1
@@ -219,7 +219,7 @@ def test_a_release_whose_master_is_killed_leaves_nothing(spark, cluster, stays, 
         in_the_middle(spark, cluster.kill_master) as killed,
         pytest.raises(ClusterError, match="the Spark master was lost") as caught,
     ):
-        publish_large(proposal, folder / "found.parquet", MEMORY)
+        publish(proposal, folder / "found.parquet", memory=MEMORY)
 
     assert killed.is_set()
     assert caught.value.exit_code == 7

@@ -6,23 +6,23 @@ import pyarrow.parquet
 import pytest
 
 from manifest_texts import text_of
+from sfumato.engines.blocks.rows import open_large
+from sfumato.engines.memory_limit import Memory
+from sfumato.engines.persons import identifiers_away, one_row_each, persons_repeat
+from sfumato.engines.spark.rows import open_cluster
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.out_of_core.release import propose, publish_large
-from sfumato.publishing.publish import make_release, publish
-from sfumato.publishing.reaudit import audit_large_file, audit_published
-from sfumato.rows.memory_limit import Memory
-from sfumato.rows.out_of_core import open_large
-from sfumato.rows.persons import identifiers_away, one_row_each, persons_repeat
-from sfumato.rows.spark.table import open_cluster
+from sfumato.publishing.propose import make_release, propose
+from sfumato.publishing.publish import publish
+from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Role
 from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.persons import identifiers_of
 from spark.test_five_systems import checked, sorted_rows, stated
 from test_persons import SCHEMA, visits
 from tests.guarantee_names import by_name, name_of
-from unit.publishing.out_of_core.blockwise import made_open
+from unit.publishing.proposals.blockwise import made_open
 
 MEMORY = Memory.of("600MB")
 
@@ -56,7 +56,7 @@ def test_persons_are_counted_as_in_memory(spark, folder, tmp_path, name, paramet
 
     rows = open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=SCHEMA)
     rows = made_open(rows, "patient") if are_open else rows
-    found = publish_large(propose(rows, mechanism, MEMORY), tmp_path / "found.parquet", MEMORY)
+    found = publish(propose(rows, mechanism, MEMORY), tmp_path / "found.parquet", memory=MEMORY)
 
     assert "k-anonymity by persons" in by_name(found.release)
     assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
@@ -66,7 +66,7 @@ def test_persons_are_counted_as_in_memory(spark, folder, tmp_path, name, paramet
     assert stated(found.manifest_path) == in_memory
     assert list(found.audit.levels) == [x for x, is_kept in zip(expected.audit.levels, kept, strict=True) if is_kept]
     assert checked(found) == {name for name in checked(expected) if not name.startswith("l-diversity by persons")}
-    again = audit_large_file(found.table_path, found.manifest_path, MEMORY, original=rows, check_roles=True)
+    again = audit_published(found.table_path, found.manifest_path, memory=MEMORY, original=rows, check_roles=True)
     assert again.passed
 
 
@@ -80,7 +80,7 @@ def test_a_promise_of_rows_is_counted_by_persons_as_in_memory(spark, folder, tmp
     expected = audit_published(made.table_path, made.manifest_path, original=table, check_roles=True)
 
     rows = open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=SCHEMA)
-    found = audit_large_file(made.table_path, made.manifest_path, MEMORY, original=rows, check_roles=True)
+    found = audit_published(made.table_path, made.manifest_path, memory=MEMORY, original=rows, check_roles=True)
 
     assert [one.message for one in found.unchecked if one.name == "persons"] == [
         one.message for one in expected.unchecked if one.name == "persons"
@@ -99,11 +99,11 @@ def test_one_row_of_each_person_is_the_one_kept_in_memory(spark, folder, tmp_pat
 
     whole = made_open(open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=SCHEMA), "patient")
     rows = one_row_each(whole, rule, MEMORY.n_bytes)
-    found = publish_large(propose(rows, build_mechanism(name, {}), MEMORY), tmp_path / "found.parquet", MEMORY)
+    found = publish(propose(rows, build_mechanism(name, {}), MEMORY), tmp_path / "found.parquet", memory=MEMORY)
 
     assert sorted_rows(found.table_path) == sorted_rows(expected.table_path)
     assert stated(found.manifest_path) == stated(expected.manifest_path)
-    assert audit_large_file(found.table_path, found.manifest_path, MEMORY, original=whole).passed
+    assert audit_published(found.table_path, found.manifest_path, memory=MEMORY, original=whole).passed
     places = list(range(0, table.n_rows, 7))
     ages = rows.taken(["age"], pyarrow.array(places).to_numpy())["age"]
     assert ages.values.take(pyarrow.array(ages.codes)).to_pylist() == [
@@ -118,19 +118,19 @@ def test_what_is_false_of_persons_is_refused_by_a_cluster(spark, folder, tmp_pat
     mechanism = build_mechanism("global-recoding", {"k": 4})
     by_persons = propose(rows, mechanism, MEMORY).release.manifest
     promise = next(entry for entry in by_persons.guarantees if name_of(entry) == "k-anonymity by persons")
-    made = publish_large(
-        propose(rows.with_schema({"patient": "identifier"}), mechanism, MEMORY), tmp_path / "a.parquet", MEMORY
+    made = publish(
+        propose(rows.with_schema({"patient": "identifier"}), mechanism, MEMORY), tmp_path / "a.parquet", memory=MEMORY
     )
     entries = json.loads(made.manifest_path.read_text())
     entries["guarantees"].append(dict(promise))
     entries["digest"] = manifest_digest(entries)
     made.manifest_path.write_text(text_of(entries))
 
-    report = audit_large_file(made.table_path, made.manifest_path, MEMORY, original=rows, check_roles=True)
-    out_of_core = audit_large_file(
+    report = audit_published(made.table_path, made.manifest_path, memory=MEMORY, original=rows, check_roles=True)
+    out_of_core = audit_published(
         made.table_path,
         made.manifest_path,
-        MEMORY,
+        memory=MEMORY,
         original=open_large(folder, memory=MEMORY.n_bytes, schema=SCHEMA),
         check_roles=True,
     )

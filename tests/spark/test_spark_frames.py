@@ -7,8 +7,8 @@ import pyarrow.parquet
 import pytest
 
 import sfumato
+from sfumato.engines.blocks.rows import open_large
 from sfumato.errors import InputError, InvalidParameterError
-from sfumato.rows.out_of_core import open_large
 from sfumato.table.io.read import read_table
 
 CANARY = "canary-4711"

@@ -3,12 +3,18 @@
 import pytest
 
 from sfumato.datasets.admissions import admissions
+from sfumato.engines.protocol import TooLargeError
 from sfumato.errors import InvalidParameterError
 from sfumato.mechanisms.base import Mechanism, Needs, needs_of
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sfumato.mechanisms.microaggregation.mdav import MDAV
+from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
-from sfumato.publishing.out_of_core.api import release_large
-from sfumato.publishing.out_of_core.release import check_able
+from sfumato.publishing.large import release_large
+from sfumato.publishing.propose import make_release
+from sfumato.publishing.publish import publish
+from sfumato.schema import as_roles
+from sfumato.table.io.read import read_table
 from sfumato.table.io.write import write_table
 
 COUNTS = ("counted_columns", "counted_beside", "occurring_columns", "release_cells")
@@ -19,17 +25,8 @@ METHODS = {
     Needs.SAMPLE: ("sampled_pairs", "release_sample"),
     Needs.FEATURE_COUNTS: ("binarization", "release_patterns"),
 }
+ROLES = {"age": "quasi-identifier", "sex": "quasi-identifier", "insurance": "quasi-identifier"}
 NEEDS = {name: info.needs for name, info in registered_mechanisms().items()}
-
-
-class Counting(Mechanism):
-    """Shares no base with the mechanisms of this package but the one."""
-
-    mechanism_name = "counting"
-    needs = Needs.COUNTS
-
-    def release(self, table, *, progress=None):
-        raise NotImplementedError
 
 
 class Wrapped(Mechanism):
@@ -61,35 +58,48 @@ def test_every_mechanism_has_the_one_base_and_the_methods_of_its_need(name):
 
     assert isinstance(mechanism, Mechanism)
     assert needs_of(mechanism) is NEEDS[name]
-    assert all(callable(getattr(mechanism, method)) for method in METHODS[NEEDS[name]])
+    chosen = mechanism.for_table(admissions(n_rows=20))  # a choice among others has none of its own
+    assert all(callable(getattr(chosen, method)) for method in METHODS[NEEDS[name]])
 
 
-@pytest.mark.parametrize("where", ["out of core", "on a cluster"])
-@pytest.mark.parametrize("name", [name for name, needs in NEEDS.items() if needs is Needs.ALL_ROWS])
-def test_a_mechanism_that_needs_all_rows_is_refused_where_they_are_not_in_memory(name, where):
-    with pytest.raises(InvalidParameterError) as refused:
-        check_able(build_mechanism(name, {}), where)
-
-    assert str(refused.value) == (
-        f"{where} the mechanism must be one of breach-aware, error-risk-tree, exact-containment, gain-recoding, "
-        "global-recoding, greedy-containment, local-recoding, maximal-containment, optimal-containment, but "
-        f"{name} needs the whole table in memory. Hint: choose one of these, or read the table into memory"
-    )
-
-
-def test_the_declaration_is_enough_to_be_let_in():
-    counting = Counting()
-
-    assert check_able(counting) is check_able(build_mechanism("gain-recoding", {}))
-
-
-def test_another_class_with_the_same_methods_releases_the_same_bytes_out_of_core(tmp_path):
-    table = admissions(n_rows=200).keep(["age", "sex", "insurance", "readmitted"])
+@pytest.fixture
+def source(tmp_path):
+    """Write a made table."""
     with (tmp_path / "in.csv").open("wb") as file:
-        write_table(table, file, "csv")
-    roles = {"age": "quasi-identifier", "sex": "quasi-identifier", "insurance": "quasi-identifier"}
+        write_table(admissions(n_rows=200).keep(["age", "sex", "insurance", "readmitted"]), file, "csv")
+    return tmp_path / "in.csv"
+
+
+@pytest.mark.parametrize("mechanism", [MDAV(k=4), Mondrian(k=4, strict=False), Mondrian(k=4).with_cells("values")])
+def test_what_needs_all_rows_takes_them_into_memory_and_releases_the_same_bytes(tmp_path, source, mechanism):
+    roles = ROLES | {"readmitted": "target"}
+    here = read_table(source).with_schema(read_table(source).schema.with_roles(as_roles(roles)))
+    expected = publish(make_release(here, mechanism), tmp_path / "here.csv", original=here)
+    found = release_large(source, mechanism, tmp_path / "there.csv", roles=roles)
+
+    assert found.audit.passed
+    assert found.table_path.read_bytes() == expected.table_path.read_bytes()
+    assert found.release.manifest.guarantees == expected.release.manifest.guarantees
+
+
+def test_what_needs_all_rows_is_refused_with_what_it_takes_where_they_do_not_fit(tmp_path, source, monkeypatch):
+    monkeypatch.setattr("sfumato.engines.protocol.cells_in_memory", lambda memory: 100)
+    with pytest.raises(TooLargeError) as refused:
+        release_large(source, MDAV(k=4), tmp_path / "out.csv", roles=ROLES)
+
+    assert "mdav needs the whole table in memory, and 200 rows × 4 columns do not fit in 1.0GB" in str(refused.value)
+    assert "give 0.6GB of memory, or choose what needs counts or a sample only: auto, " in str(refused.value)
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_differential_privacy_is_refused_for_rows_that_were_looked_at(tmp_path, source):
+    with pytest.raises(InvalidParameterError, match="laplace-dp, for which nothing may be found out"):
+        release_large(source, build_mechanism("laplace-dp", {}), tmp_path / "out.csv", roles=ROLES)
+
+
+def test_another_class_with_the_same_methods_releases_the_same_bytes_out_of_core(tmp_path, source):
     for name, mechanism in (("own.csv", GlobalRecoder(k=4)), ("other.csv", Wrapped(k=4))):
-        done = release_large(tmp_path / "in.csv", mechanism, tmp_path / name, roles=roles | {"readmitted": "target"})
+        done = release_large(source, mechanism, tmp_path / name, roles=ROLES | {"readmitted": "target"})
         assert done.audit.passed
 
     assert (tmp_path / "own.csv").read_bytes() == (tmp_path / "other.csv").read_bytes()
@@ -97,5 +107,3 @@ def test_another_class_with_the_same_methods_releases_the_same_bytes_out_of_core
 
 def test_an_object_that_declares_nothing_needs_all_rows():
     assert needs_of(OnlyReleases()) is Needs.ALL_ROWS
-    with pytest.raises(InvalidParameterError, match="OnlyReleases needs the whole table in memory"):
-        check_able(OnlyReleases())

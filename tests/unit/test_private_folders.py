@@ -34,7 +34,7 @@ print(folder.path.is_dir())
 """
 COUNT = """
 import pyarrow as pa
-from sfumato.rows.database import spilling_connection
+from sfumato.engines.blocks.database import spilling_connection
 import os, signal
 with spilling_connection(10**9) as connection:
     connection.execute("select 1")

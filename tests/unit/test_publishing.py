@@ -14,7 +14,8 @@ from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.manifest_file import manifest_path_for
-from sfumato.publishing.publish import make_release, propose_release, publish
+from sfumato.publishing.propose import make_release, propose_release
+from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import audit_published
 from sfumato.table.io.read import read_table
 

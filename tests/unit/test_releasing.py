@@ -190,7 +190,7 @@ class TestWithSchema:
             self.table().with_schema({"age": "sensitiv"})
 
     def test_of_a_large_table(self, tmp_path: Path) -> None:
-        from sfumato.rows.out_of_core import open_large
+        from sfumato.engines.blocks.rows import open_large
 
         (tmp_path / "t.csv").write_text("age,sex\n1,f\n2,m\n")
         opened = open_large(tmp_path / "t.csv", memory=1 << 30).with_schema({"sex": "target"})

@@ -12,6 +12,8 @@ from sfumato.collaborate.session.party import ProjectionReleaser, SessionRecord
 from sfumato.collaborate.shared_schema import SharedSchema
 from sfumato.errors import AuditFailedError, OutputError
 from sfumato.publishing import publish as publishing
+from sfumato.publishing.proposals import in_memory
+from sfumato.publishing.proposals.in_memory import InMemory
 from sfumato.publishing.reaudit import audit_published
 from unit.collaborate.groups import small_table
 
@@ -33,7 +35,7 @@ def test_nothing_is_there_until_it_appears_and_then_it_is_what_publish_writes(tm
     (tmp_path / "two").mkdir()
     path = tmp_path / "one" / "r.csv"
 
-    with publishing.staged(release, path, original=original) as appear:
+    with publishing.staged(InMemory(release, original), path) as appear:
         assert os.listdir(tmp_path / "one") == []
         published = appear()
     expected = sfumato.publish(release, tmp_path / "two" / "r.csv", original=original)
@@ -45,9 +47,9 @@ def test_nothing_is_there_until_it_appears_and_then_it_is_what_publish_writes(tm
 
 
 def test_leaving_without_appearing_leaves_no_trace(tmp_path, original, release):
-    with publishing.staged(release, tmp_path / "r.csv", original=original):
+    with publishing.staged(InMemory(release, original), tmp_path / "r.csv"):
         pass
-    with pytest.raises(KeyboardInterrupt), publishing.staged(release, tmp_path / "r.csv", original=original):
+    with pytest.raises(KeyboardInterrupt), publishing.staged(InMemory(release, original), tmp_path / "r.csv"):
         raise KeyboardInterrupt
 
     assert os.listdir(tmp_path) == []
@@ -56,7 +58,7 @@ def test_leaving_without_appearing_leaves_no_trace(tmp_path, original, release):
 def test_a_file_that_somebody_made_meanwhile_is_not_replaced(tmp_path, original, release):
     path = tmp_path / "r.csv"
 
-    with publishing.staged(release, path, original=original) as appear:
+    with publishing.staged(InMemory(release, original), path) as appear:
         path.write_text("theirs\n")
         with pytest.raises(OutputError, match="exists already"):
             appear()
@@ -70,7 +72,7 @@ def test_force_replaces_both_files(tmp_path, original, release):
     path.write_text("old\n")
     (tmp_path / "r.csv.manifest.json").write_text("old\n")
 
-    with publishing.staged(release, path, original=original, force=True) as appear:
+    with publishing.staged(InMemory(release, original), path, force=True) as appear:
         assert path.read_text() == "old\n"
         appear()
 
@@ -82,10 +84,10 @@ def test_bytes_that_the_audit_does_not_confirm_never_appear(tmp_path, original, 
     def write_another_table(table, file, output_format, labels, *, escape_formulas):
         written_before(original.keep(table.schema.names()[::-1]), file, output_format)
 
-    written_before = publishing.write_table
-    monkeypatch.setattr(publishing, "write_table", write_another_table)
+    written_before = in_memory.write_table
+    monkeypatch.setattr(in_memory, "write_table", write_another_table)
 
-    with pytest.raises(AuditFailedError), publishing.staged(release, tmp_path / "r.csv", original=original) as appear:
+    with pytest.raises(AuditFailedError), publishing.staged(InMemory(release, original), tmp_path / "r.csv") as appear:
         appear()
 
     assert os.listdir(tmp_path) == []
@@ -106,8 +108,8 @@ def test_two_releases_that_appear_at_the_same_time_under_one_name_are_not_mixed(
             time.sleep(0.3)
 
     with (
-        publishing.staged(one, path, original=original, force=force) as appear_first,
-        publishing.staged(other, path, original=original, force=force) as appear,
+        publishing.staged(InMemory(one, original), path, force=force) as appear_first,
+        publishing.staged(InMemory(other, original), path, force=force) as appear,
     ):
         first = threading.Thread(target=appear_first)
         monkeypatch.setattr(publishing.PendingFile, "appear", appear_slowly)

@@ -19,7 +19,7 @@ from sfumato.errors import InvalidParameterError, OutputError, PrivacyNotAchieva
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import load_project
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.report import measured
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.read import read_table

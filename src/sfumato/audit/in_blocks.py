@@ -40,13 +40,14 @@ from sfumato.audit.reading.row_order import RowOrder, are_all_numbers, keys_of, 
 from sfumato.audit.reading.spelling import check_spelling
 from sfumato.audit.reading.values import GENERALIZED, TYPICAL, is_text
 from sfumato.audit.verify import audit
+from sfumato.engines.persons import n_different
+from sfumato.engines.protocol import Rows
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError, SchemaError
 from sfumato.guarantees import BreachBound, Containment, Guarantee, KAnonymity, PrivacyGain
 from sfumato.progress import Progress
-from sfumato.rows.persons import n_different
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import PersonRows
-from sfumato.table.weighted import OpenColumn, OutlinedTable
+from sfumato.table.weighted import OpenColumn
 
 LEAST_DIFFERENT = "least_different_sensitive_values"
 """Risk whose combinations, of all quasi-identifiers with a sensitive column, can be many more than the others."""
@@ -55,13 +56,14 @@ PATTERNS = (Containment.kind, "containment_level")
 COMPARED = (BreachBound.kind, PrivacyGain.kind)
 """Guarantees that compare a release with its original."""
 _NOT_COUNTED_RISKS = ("smallest_bucket", "largest_share_of_a_sensitive_value")
-_WHERE = "out of core"
+OUT_OF_CORE = "out of core"
+"""Name of the check that fails where something can be judged in memory only."""
 
 
 def audit_rows(
-    released: OutlinedTable,
+    released: Rows,
     manifest: Mapping[str, Any],
-    has: AuditorHas[OutlinedTable] | None = None,
+    has: AuditorHas[Rows] | None = None,
     *,
     memory: int,
     progress: Progress | None = None,
@@ -96,7 +98,7 @@ def audit_rows(
     if not beyond and (long := [name for name in dict.fromkeys([*names, *apart]) if released.is_open(name)]):
         beyond = [f"columns with too many distinct values, {listed(long)}"]
     if beyond:
-        return AuditReport((Check(_WHERE, False, f"NOT CHECKED {_WHERE}: {listed(beyond)}"),))
+        return AuditReport((Check(OUT_OF_CORE, False, f"NOT CHECKED {OUT_OF_CORE}: {listed(beyond)}"),))
     rows = RowsInBlocks(released, names, claims, has, memory, progress)
     report = audit(rows, manifest, has, released_sha256, file, levels_are_stated=levels_are_stated)
     for table in (released, rows.original):
@@ -116,10 +118,10 @@ class RowsInBlocks(AuditedRows):
 
     def __init__(
         self,
-        released: OutlinedTable,
+        released: Rows,
         together: Sequence[str],
         claims: Claims,
-        has: AuditorHas[OutlinedTable],
+        has: AuditorHas[Rows],
         memory: int,
         progress: Progress | None,
     ) -> None:
@@ -127,14 +129,14 @@ class RowsInBlocks(AuditedRows):
         self.released = self._counted = counted_rows(released, together, memory, progress)
         self.claims = claims
         self.prepared = []
-        self.original: OutlinedTable | None = None
+        self.original: Rows | None = None
         self._offered: OfferedRows | None = None
         if has.original is not None:
             self.original = self._with_original(has.original, has.key)
             before = Columns(self.original.outline)
             self.pair = ReleaseVsOriginal(Columns(released.outline), before, self.claims)
 
-    def _with_original(self, original: OutlinedTable, key: bytes | None) -> OutlinedTable:
+    def _with_original(self, original: Rows, key: bytes | None) -> Rows:
         """Prepare the original, and take one row of each person where the manifest says so."""
         if self.claims.prepared:
             outline, self.claims, self.prepared = prepared_again(original.outline.as_read, self.claims, key, None)
@@ -317,7 +319,7 @@ class RowsInBlocks(AuditedRows):
             yield Unchecked("spelling", f"whether one value has two spellings in {listed(long)}", IN_MEMORY)
 
 
-def n_unique_in_blocks(table: OutlinedTable, memory: int, progress: Progress | None = None) -> int | None:
+def n_unique_in_blocks(table: Rows, memory: int, progress: Progress | None = None) -> int | None:
     """Count the rows that no other row equals on all columns.
 
     ``None``: a column has too many values to be listed, or the rows do not fit; nothing else that is checked needs all.
@@ -331,7 +333,7 @@ def n_unique_in_blocks(table: OutlinedTable, memory: int, progress: Progress | N
         return None
 
 
-def profile_rows(table: OutlinedTable, memory: int, progress: Progress | None = None) -> dict[str, Any]:
+def profile_rows(table: Rows, memory: int, progress: Progress | None = None) -> dict[str, Any]:
     """Describe how far the rows of a table that is not in memory can be distinguished, as :func:`risk_profile` does.
 
     Raises

@@ -24,7 +24,7 @@ from sfumato.mechanisms.auto import Automatic
 from sfumato.mechanisms.base import Mechanism, MechanismInfo, combinations
 from sfumato.mechanisms.presets import PAPERS_OWN, PRESETS
 from sfumato.mechanisms.registry import build_mechanism, find_mechanism, mechanism_info, registered_mechanisms
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.schema import Role
 from sfumato.table.binary import BinaryTable
 from sfumato.table.persons import person_codes

@@ -240,16 +240,16 @@ class Needs(StrEnum):
     ALL_ROWS = "all rows"
     """The whole table in memory."""
     COUNTS = "counts"
-    """Distinct rows with counts (``publishing.out_of_core.proposal.CellMechanism``).
+    """Distinct rows with counts (``publishing.proposals.counted.CellMechanism``).
 
     Where they are too many, those of merged values, if the mechanism offers that
-    (``publishing.out_of_core.from_base.MergingMechanism``)."""
+    (``publishing.proposals.counted.MergingMechanism``)."""
     COUNTS_OR_SAMPLE = "counts or a sample"
-    """Distinct rows or, where these are too many, a sample (``publishing.out_of_core.sampled.FittedMechanism``)."""
+    """Distinct rows or, where these are too many, a sample (``publishing.proposals.sampled.FittedMechanism``)."""
     SAMPLE = "a sample"
-    """A sample (``publishing.out_of_core.sampled.SampleMechanism``). All it may promise is a ``BreachBound``."""
+    """A sample (``publishing.proposals.sampled.SampleMechanism``). All it may promise is a ``BreachBound``."""
     FEATURE_COUNTS = "counts of features"
-    """Distinct rows of binary features: :class:`sfumato.publishing.out_of_core.proposal.PatternMechanism`."""
+    """Distinct rows of binary features: :class:`sfumato.publishing.proposals.features.PatternMechanism`."""
 
 
 class Mechanism(ABC):
@@ -343,14 +343,9 @@ class Mechanism(ABC):
         """Add to an error of the mechanism for a table what else could be asked for."""
         return error
 
-    def check_counts_are_enough(self, schema: Schema) -> None:  # noqa: B027  # most have nothing to refuse
-        """Refuse settings and columns for which distinct rows with their counts are not enough: with these all are.
-
-        Raises
-        ------
-        InvalidParameterError, SchemaError
-            If the whole table is needed in memory.
-        """
+    def why_all_rows(self, schema: Schema) -> str:
+        """Say which settings or columns need all rows in memory although the mechanism does not: a name and a verb."""
+        return ""
 
     def with_population(self, population: Population) -> Self:
         """Give the same mechanism, whose k-map and δ-presence are about a table of the population.

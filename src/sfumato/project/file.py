@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast, get_args
 
+from sfumato.engines.blocks.rows import LargeTable, open_large
 from sfumato.errors import DataChangedError, InputError, InvalidParameterError, SchemaError, on_one_line
 from sfumato.manifest import AnyTable
 from sfumato.progress import Progress
-from sfumato.rows.out_of_core import LargeTable, open_large
 from sfumato.schema import AS_TEXT, DEFAULT_MISSING_TOKENS, Column, Kind, Reading, Role, Schema
 from sfumato.table.coding import Source
 from sfumato.table.io.databases.address import database_of, is_address

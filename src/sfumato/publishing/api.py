@@ -13,7 +13,7 @@ from sfumato.mechanisms.baselines.features import described_publicly
 from sfumato.mechanisms.registry import build_mechanism, is_differentially_private
 from sfumato.progress import Progress
 from sfumato.project.file import DEFAULT_MECHANISM
-from sfumato.publishing.publish import make_release, refuse_preparation
+from sfumato.publishing.propose import make_release, refuse_preparation
 from sfumato.publishing.reaudit import read_original
 from sfumato.schema import Role, as_roles
 from sfumato.table.binary import BinaryTable

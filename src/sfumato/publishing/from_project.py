@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
+from sfumato.engines.memory_limit import Memory
+from sfumato.engines.protocol import Rows
 from sfumato.errors import InvalidParameterError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.mechanisms.base import Mechanism, Release, name_of, settings_of
@@ -20,18 +23,17 @@ from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
 from sfumato.project.keys import ProjectKey, ReleaseKey, key_of_manifest
 from sfumato.publishing.ledger import Ledger
 from sfumato.publishing.manifest_file import manifest_path_for
-from sfumato.publishing.publish import (
-    Published,
-    check_targets,
-    make_release,
-    propose_release,
-    publish,
-    refuse_preparation,
-)
+from sfumato.publishing.proposals.base import DEFAULT_MEMORY, Proposal
+from sfumato.publishing.proposals.in_memory import InMemory
+from sfumato.publishing.propose import propose, refuse_preparation, why_written_whole
+from sfumato.publishing.publish import Published, check_targets, publish
 from sfumato.publishing.together import LedgerUse, at_last_levels, checked_together
 from sfumato.schema import PROJECT_NAME
 from sfumato.table.coding import Source
 from sfumato.table.preparing.keyed import PreparationKeys
+
+OpenRows = Callable[..., Rows]
+"""Opens the table of a path, described by ``schema`` or as it is, read with ``options``."""
 
 
 def mechanism_of_project(project: Project) -> tuple[str, dict[str, Any]]:
@@ -52,14 +54,37 @@ def built_for(project: Project) -> Mechanism:
 
 
 def release_project(
+    project: Project, *, is_published: bool = False, ledger: LedgerUse = "check", progress: Progress | None = None
+) -> tuple[Release, AnyTable]:
+    """Make the release that a project asks for and have it audited; nothing is written.
+
+    Returns
+    -------
+    tuple of Release and Table or BinaryTable
+        The release and the original, which :func:`sfumato.publishing.publish.publish` audits it against.
+
+    See Also
+    --------
+    propose_project : What the parameters mean.
+    """
+    made = propose_project(project, is_published=is_published, ledger=ledger, progress=progress)
+    if not isinstance(made, InMemory):
+        raise AssertionError
+    return made.release, made.original
+
+
+def propose_project(
     project: Project,
     *,
     mechanism: Mechanism | None = None,
+    open_rows: OpenRows | None = None,
+    memory: Memory = DEFAULT_MEMORY,
     is_published: bool = False,
+    target: Path | None = None,
     ledger: LedgerUse = "check",
     progress: Progress | None = None,
-) -> tuple[Release, AnyTable]:
-    """Make the release that a project asks for and have it audited; nothing is written.
+) -> Proposal:
+    """Propose the release that a project asks for; nothing is written.
 
     Parameters
     ----------
@@ -67,37 +92,49 @@ def release_project(
         As :func:`sfumato.project.file.load_project` gives it.
     mechanism : Mechanism, optional
         The project's own, where it was built already.
+    open_rows : callable, optional
+        Opens the data by their description and how they are read where they are; by default they are read into memory.
+    memory : Memory
+        For rows that are not in memory.
     is_published : bool
-        Whether it is published next, which audits it: then nothing is audited here.
+        Whether it is published next, which audits it: then a release in memory is not audited here.
+    target : path or None
+        Where it is written then; some formats need all rows in memory.
     ledger : {"check", "same-levels", "off"}
         ``same-levels``: take the levels of the last release in the project's ledger. It is checked together with these
         releases by :func:`sfumato.publishing.together.checked_together`, not here.
     progress : callable, optional
         Called as ``progress(done, total, what)``.
-
-    Returns
-    -------
-    tuple of Release and Table or BinaryTable
-        The release and the original, which :func:`sfumato.publishing.publish.publish` audits it against.
     """
     if ledger not in get_args(LedgerUse):
         raise InvalidParameterError("ledger", f"got {ledger!r}", allowed=" or ".join(get_args(LedgerUse)))
-    name, _ = mechanism_of_project(project)
     mechanism = mechanism or built_for(project)
-    make = propose_release if is_published else make_release
-    is_private = mechanism_info(name).is_differentially_private
-    original = read_publicly(project) if is_private else project.read_unprepared()
+    is_private = is_differentially_private(mechanism)
     kept = Ledger.of_project(project.path)
     kept.check_key()
+    original: AnyTable | Rows
+    if open_rows is None:
+        original = read_publicly(project) if is_private else project.read_unprepared()
+        schema = original.coded_part.schema
+    else:
+        opening = partial(open_rows, project.data, options=project.options)
+        original = project.opened_by(lambda described: opening(schema=described))
+        schema = original.schema
     if ledger == "same-levels":
-        mechanism = at_last_levels(mechanism, original, kept)
+        mechanism = at_last_levels(mechanism, schema, kept)
     if is_published and any(asked.scope == "project" for asked in project.preparations):
         ProjectKey.load_or_create(project.path.parent)  # which these releases and all later ones share
     with release_key(project, mechanism, original.source, is_published=is_published) as key:
-        original = original if is_private else project.prepared(original, preparation_keys(project, key))
-        made = make(original, mechanism, key=key, progress=progress)
-        made = made.with_order_kept() if project.keep_order else made
-        return made.with_formulas_escaped() if project.escape_formulas else made, original
+        if isinstance(original, Rows):
+            original = original.prepared(project.preparations)
+        elif not is_private:
+            original = project.prepared(original, preparation_keys(project, key))
+        why = why_written_whole(target, escapes_formulas=project.escape_formulas)
+        made = propose(original, mechanism, memory, key=key, all_rows_for=why, progress=progress)
+        if isinstance(made, InMemory) and not is_published:
+            made = replace(made, release=made.audited_in_memory())
+    made = made.with_order_kept() if project.keep_order else made
+    return made.with_formulas_escaped() if project.escape_formulas else made
 
 
 def preparation_keys(project: Project, key: ReleaseKey | None) -> PreparationKeys:
@@ -242,9 +279,6 @@ def publish_project(
         raise InvalidParameterError("output", "got none", allowed="given", hint=hint)
     source = Source(str(project.data), project.data_sha256 or "")
     check_targets(target, manifest_path_for(target), source, force=force)
-    mechanism = built_for(project)
-    release, original = release_project(
-        project, mechanism=mechanism, is_published=True, ledger=ledger, progress=progress
-    )
-    recorded = checked_together(release, original, Ledger.of_project(project.path), ledger)
-    return publish(release, target, original=original, force=force, recorded=recorded)
+    made = propose_project(project, is_published=True, ledger=ledger, progress=progress)
+    recorded = checked_together(made, Ledger.of_project(project.path), ledger)
+    return publish(made, target, force=force, recorded=recorded)

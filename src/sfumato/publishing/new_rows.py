@@ -29,7 +29,7 @@ from sfumato.mechanisms.hierarchies.hierarchy import ROOT
 from sfumato.mechanisms.new_rows import RecodingTransformer, in_form_of
 from sfumato.progress import Progress
 from sfumato.project.keys import ReleaseKey
-from sfumato.publishing.publish import with_labels
+from sfumato.publishing.proposals.in_memory import with_labels
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import AS_IS, INTERVAL, MISSING, ONE_OF, Feature
 from sfumato.table.cells import as_text

@@ -1,49 +1,32 @@
-"""The one place where a mechanism's proposal is audited and becomes a file, or is refused."""
+"""The one way to a release on disk: its bytes are written, audited, and get their names, or there is nothing."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
-
-import numpy as np
+from typing import Any, BinaryIO, Protocol
 
 from sfumato.atomic import PendingFile, alone_in, appear_together, check_writable, explained_writing
-from sfumato.audit.auditor import AuditorHas, PublisherKnows
-from sfumato.audit.verify import AuditReport, audit_release, with_stated_levels
-from sfumato.errors import InvalidParameterError, OutputError, SchemaError
-from sfumato.guarantees import AboutPopulation
-from sfumato.manifest import AnyTable, Manifest, stated_labels, stated_versions, with_audited
-from sfumato.mechanisms.base import (
-    Mechanism,
-    Release,
-    check_digits,
-    check_takes_both_roles,
-    columns_with_hierarchies,
-    name_of,
-)
-from sfumato.mechanisms.registry import is_differentially_private, registered_mechanisms
+from sfumato.audit.verify import AuditReport, with_stated_levels
+from sfumato.engines.memory_limit import Memory
+from sfumato.engines.protocol import Rows
+from sfumato.errors import InvalidParameterError, OutputError
+from sfumato.manifest import AnyTable, Manifest, stated_versions, with_audited
+from sfumato.mechanisms.base import Release
 from sfumato.progress import Progress
-from sfumato.project.keys import ReleaseKey
 from sfumato.publishing.manifest_file import manifest_path_for
-from sfumato.publishing.reaudit import read_as_written
+from sfumato.publishing.proposals.base import DEFAULT_MEMORY, Proposal, RowsProposal
+from sfumato.publishing.proposals.in_memory import InMemory
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source, Table
-from sfumato.table.identifiers.text_columns import check_text_columns
-from sfumato.table.io.formats import STATISTICS, writable_format_of
+from sfumato.table.io.formats import STATISTICS, check_format, writable_format_of
 from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.io.statistics.read import require_pyreadstat
-from sfumato.table.io.statistics.write import written_labels
-from sfumato.table.io.write import write_table
-from sfumato.table.labels import ColumnLabels
-from sfumato.table.persons import person_codes
+from sfumato.table.io.write import BLOCK_FORMATS
 from sfumato.table.roles import redescribed
-
-if TYPE_CHECKING:
-    from sfumato.mechanisms.population import Population
 
 Recorded = Callable[[Path, Manifest], AbstractContextManager[Any]]
 """Given written bytes and their manifest, what is entered while the files get their names."""
@@ -59,175 +42,39 @@ class Published:
     manifest_path: Path
 
 
-def make_release(
-    table: AnyTable, mechanism: Mechanism, *, key: ReleaseKey | None = None, progress: Progress | None = None
-) -> Release:
-    """Let a mechanism propose a release and have it audited against the original; nothing is written.
+class Output(Protocol):
+    """Where a release is written before it has a name: a file, or a folder of a cluster's part files."""
 
-    For ``key`` see :func:`propose_release`.
+    @property
+    def path(self) -> Path:
+        """Where what was written can be read."""
+        ...
 
-    Raises
-    ------
-    PrivacyNotAchievableError
-        If the mechanism cannot keep its promise on this table.
-    AuditFailedError
-        If the audit does not confirm the proposal.
-    """
-    proposed = propose_release(table, mechanism, key=key, progress=progress)
-    entries = proposed.manifest.to_dict()
-    report = audit_release(
-        proposed.table,
-        entries,
-        _known_to_publisher(proposed, table),
-        publisher=PublisherKnows(
-            levels_are_stated=False, places=np.arange(proposed.table.n_rows), own_rows=proposed.kept_rows
-        ),
-    )
-    report.raise_if_failed()
-    return proposed.with_manifest(guarantees=with_audited(proposed.manifest.guarantees, report.levels))
+    def write(self, proposal: Proposal, memory: Memory, progress: Progress | None) -> str | None:
+        """Write the released rows; gives the SHA-256 if it is known then."""
+        ...
 
-
-def propose_release(
-    table: AnyTable, mechanism: Mechanism, *, key: ReleaseKey | None = None, progress: Progress | None = None
-) -> Release:
-    """Let a mechanism propose a release that nobody has audited yet: for those who publish it at once.
-
-    :func:`publish` audits the bytes that will stand on disk, and states the levels that this audit found. An audit of
-    the rows in memory before would find nothing that it does not.
-
-    Parameters
-    ----------
-    key : ReleaseKey or None
-        Of this release: the manifest commits to the original by it, and choices that hide something follow from it.
-        Without one there is no commitment, and such choices are drawn from the system's random numbers.
-
-    Raises
-    ------
-    SchemaError
-        If a column that may name people would be released and nobody has confirmed it.
-    PrivacyNotAchievableError
-        If the mechanism cannot keep its promise on this table.
-    """
-    if not isinstance(table, Table | BinaryTable):
-        raise _no_table("table", table)
-    check_digits(mechanism)
-    check_counts_persons(table, mechanism)
-    chosen = mechanism.for_table(table) if hasattr(mechanism, "for_table") else mechanism
-    check_takes_both_roles(table.coded_part.schema, chosen)
-    done = table.coded_part.prepared
-    if not is_differentially_private(mechanism):  # whose refusals must not depend on the rows either
-        if not getattr(mechanism, "roles_are_agreed", False):
-            check_text_columns(table, columns_with_hierarchies(mechanism))
-    elif done is not None:
-        refuse_preparation(name_of(mechanism))
-    if key is not None and getattr(mechanism, "hides_choices", False):
-        mechanism = mechanism.keyed(key.choices)
-    proposed = committed(_proposal_of(mechanism, table, progress), table.source, key)
-    proposed = proposed if done is None else replace(proposed, preparation_keys=done.keys)
-    return _about_population(proposed, getattr(mechanism, "population", None), key)
-
-
-def _proposal_of(mechanism: Mechanism, table: AnyTable, progress: Progress | None) -> Release:
-    """Let a mechanism propose a release, with cells of the form that it was asked for."""
-    proposed = mechanism.release(table, progress=progress)
-    if getattr(mechanism, "cells", "ranges") == "ranges":
-        return proposed
-    from sfumato.mechanisms.drop_in.form import in_asked_form  # takes recoders with it
-
-    return in_asked_form(mechanism, table, proposed)
-
-
-def _about_population(release: Release, population: Population | None, key: ReleaseKey | None) -> Release:
-    """Keep the population for the audit, and let promises about it commit to it where the release has a key."""
-    if population is None:
-        return release
-    if key is not None and release.audit_key is not None and population.sha256:
-        register = {"register": key.commitment_to_population(population.sha256)}
-        kinds = {promise.kind for promise in release.manifest.promised() if isinstance(promise, AboutPopulation)}
-        entries = [{**e, **register} if e["kind"] in kinds else e for e in release.manifest.guarantees]
-        release = release.with_manifest(guarantees=tuple(entries))
-    return replace(release, population=population)
-
-
-def refuse_preparation(mechanism: str) -> None:
-    """Refuse to prepare columns for differential privacy, whose refusals must not depend on a cell.
-
-    Raises
-    ------
-    InvalidParameterError
-        Always.
-    """
-    hint = "leave the preparations out: the mechanism bounds and groups the values that it counts itself"
-    allowed = f"left out for {mechanism}, where a cell that cannot be prepared would show in a refusal"
-    raise InvalidParameterError("preparations of columns", "got some", allowed=allowed, hint=hint)
-
-
-def _audit_key(release: Release) -> bytes | None:
-    """Secret by which commitments, pseudonyms and shifts are checked; without a project it is nobody else's."""
-    keys = release.preparation_keys
-    return release.audit_key if release.audit_key is not None or keys is None else keys.release
-
-
-def _project_key(release: Release) -> bytes | None:
-    return None if release.preparation_keys is None else release.preparation_keys.project
-
-
-def _population_of(release: Release) -> AnyTable | None:
-    return None if release.population is None else release.population.table
-
-
-def committed(release: Release, source: Source | None, key: ReleaseKey | None) -> Release:
-    """Let a manifest commit to the original by the key of its release, where it says anything of the original."""
-    stated = release.manifest.input
-    if key is None or stated is None or source is None or not source.sha256:
-        return release
-    named = release.with_manifest(input={**stated, "commitment": key.commitment(source.sha256)})
-    return replace(named, audit_key=key.secret)
-
-
-def check_counts_persons(table: AnyTable, mechanism: Mechanism) -> None:
-    """Refuse a mechanism that counts rows where a column tells persons apart and some have several rows.
-
-    Raises
-    ------
-    InvalidParameterError
-        Five rows of one person would pass for five people.
-    SchemaError
-        For differential privacy, which is about one row: whether a person has several is not looked at.
-    """
-    plain = table.coded_part
-    if is_differentially_private(mechanism):
-        if plain.schema.person is not None:
-            problem = f"tells persons apart, and {name_of(mechanism)} bounds what one row can change"
-            hint = "keep one row of each person in the table, and give the column the role identifier"
-            raise SchemaError(problem, column=plain.schema.person, hint=hint)
-        return
-    if person_codes(table) is None:
-        return
-    chooses = getattr(mechanism, "for_table", None)
-    asked = getattr(chooses(table) if chooses else mechanism, "why_rows_count", None)
-    why = asked() if asked else "counts rows"  # an object of another package may know nothing of persons
-    if not why:
-        return
-    able = [name for name, info in registered_mechanisms().items() if info.build.counts_persons]
-    problem = f"some persons ('{plain.schema.person}') have several rows, and {name_of(mechanism)} {why}"
-    hint = "name one of these, or keep one row of each person"
-    allowed, remedy = f"one that counts persons ({', '.join(able)})", ("mechanism", "one_row_per_person")
-    raise InvalidParameterError("the mechanism", problem, allowed=allowed, hint=hint, remedy=remedy)
+    def appear(self, manifest: PendingFile, recording: AbstractContextManager[Any]) -> None:
+        """Let the manifest and what was written get their names, the manifest first."""
+        ...
 
 
 def publish(
-    release: Release,
+    release: Release | Proposal,
     path: str | Path,
     *,
-    original: AnyTable | Any,
+    original: AnyTable | Any = None,
     force: bool = False,
     manifest_path: str | Path | None = None,
     recorded: Recorded | None = None,
+    memory: Memory = DEFAULT_MEMORY,
+    progress: Progress | None = None,
 ) -> Published:
     """Write a release and its manifest, after auditing the very bytes that will be on disk.
 
     ``original`` is what the release was made of: a table, or the frame or path that :func:`sfumato.release` was given.
+    A proposal knows its own. Of rows that are not in memory the table of the release that is returned describes each
+    column by itself, with its distinct values and their counts.
 
     The files appear only when the audit has confirmed them, the manifest first, so that a table never stands without
     its manifest. A kill at any moment leaves no table or a complete, auditable release. With ``force`` it leaves the
@@ -237,175 +84,123 @@ def publish(
     ``recorded`` gives, for the written bytes and their manifest, what is entered while the files get their names: it
     keeps the release in a ledger, and takes that back if they do not.
     """
+    proposal = release if isinstance(release, Proposal) else InMemory(release, as_described(original, release))
     with staged(
-        release, path, original=original, force=force, manifest_path=manifest_path, recorded=recorded
+        proposal, path, force=force, manifest_path=manifest_path, recorded=recorded, memory=memory, progress=progress
     ) as appear:
         return appear()
 
 
 @contextmanager
 def staged(
-    release: Release,
+    proposal: Proposal,
     path: str | Path,
     *,
-    original: AnyTable,
     force: bool = False,
     manifest_path: str | Path | None = None,
     recorded: Recorded | None = None,
+    memory: Memory = DEFAULT_MEMORY,
+    progress: Progress | None = None,
 ) -> Iterator[Callable[[], Published]]:
     """Write a release into files without a name, audit these very bytes, and hand out what names them.
 
     :func:`publish` in two steps, for those who wait for others in between. Leaving without calling what was handed out
     leaves no trace, and neither does a kill where the system has files without a name.
     """
-    original = _as_described(original, release)
-    order = release.order(writable_format_of(path))
-    is_escaped = release.manifest.output.get("escaped_formulas", False)
-    if is_escaped:
-        check_escapes(release.table.coded_part.schema.names(), writable_format_of(path))
-    release, labels = with_labels(release, original.source, writable_format_of(path))
-
-    def write(file: BinaryIO, output_format: str) -> None:
-        write_table(release.table.take(order), file, output_format, labels, escape_formulas=is_escaped)
-
-    def audit(written: Path, manifest: Manifest, digest: str) -> AuditReport:
-        reread = read_as_written(written, manifest)
-        return audit_release(
-            reread,
-            manifest.to_dict(),
-            _known_to_publisher(release, original),
-            released_sha256=digest,
-            file=written,
-            publisher=PublisherKnows(
-                levels_are_stated=states_levels(manifest),
-                places=np.argsort(order) if reread.n_rows == len(order) else None,
-                own_rows=release.kept_rows,
-            ),
-        )
-
-    with staged_files(
-        release,
-        path,
-        original.source,
-        write,
-        audit,
-        force=force,
-        manifest_path=manifest_path,
-        recorded=recorded,
-    ) as appear:
-        yield appear
-
-
-def with_labels(release: Release, source: Source | None, format: str) -> tuple[Release, dict[str, ColumnLabels]]:
-    """State the labels that a file of a statistics package will hold; of differentially private rows there are none."""
-    if format not in STATISTICS:
-        return release, {}
-    manifest = release.manifest
-    given = source.labels if source is not None and not manifest.is_differentially_private else {}
-    hidden = {recoding["name"] for recoding in manifest.recodings if recoding["rule"] == "hierarchy"}
-    labels = written_labels(release.table, format, given, hidden)
-    columns = [
-        {**entry, **stated_labels(labels[entry["name"]])} if entry["name"] in labels else entry
-        for entry in manifest.output["columns"]
-    ]
-    versions = stated_versions(format, "pyreadstat")
-    return release.with_manifest(output={**manifest.output, "columns": columns}, versions=versions), labels
-
-
-@contextmanager
-def staged_files(
-    release: Release,
-    path: str | Path,
-    source: Source | None,
-    write: Callable[[BinaryIO, str], None],
-    audit: Callable[[Path, Manifest, str], AuditReport],
-    *,
-    force: bool = False,
-    manifest_path: str | Path | None = None,
-    recorded: Recorded | None = None,
-    measure: Callable[[Path, Manifest], Mapping[str, Any]] | None = None,
-) -> Iterator[Callable[[], Published]]:
-    """Stage a release that ``write`` writes in a format, and ``audit`` judges by its path, manifest and SHA-256.
-
-    ``measure`` gives the evidence to be stated, where some of it can be measured on the written file only.
-    """
     target = Path(path)
     manifest_target = Path(manifest_path) if manifest_path else manifest_path_for(target)
-    check_targets(target, manifest_target, source, force=force)
-    with PendingFile(target) as table_file, PendingFile(manifest_target) as manifest_file:
-        output_format = writable_format_of(target)
-        with explained_writing(target):
-            write(table_file.file, output_format)
-        table_file.complete()
-        digest = _sha256(table_file.file)
-        output = {**release.manifest.output, "name": target.name, "sha256": digest, "format": output_format}
-        versions = {**stated_versions(output_format), **release.manifest.versions}
-        written = release.with_manifest(output=output, versions=versions)
-        if measure is not None:
-            written = written.with_manifest(evidence=measure(table_file.readable_path, written.manifest))
-        report = audit(table_file.readable_path, written.manifest, digest)
+    check_output(proposal.original, target, manifest_target, force=force)
+    output_format = writable_format_of(target)
+    proposal = proposal.for_format(output_format)
+    with _output_of(proposal, target, manifest_target, force=force) as output, PendingFile(manifest_target) as entries:
+        digest = output.write(proposal, memory, progress)
+        known = {} if digest is None else {"sha256": digest}
+        named = {**proposal.release.manifest.output, "name": target.name, **known, "format": output_format}
+        versions = {**stated_versions(output_format), **proposal.release.manifest.versions}
+        written = proposal.release.with_manifest(output=named, versions=versions)
+        written, report = proposal.judged(output.path, written, digest, memory, progress)
         report.raise_if_failed()
-        if not states_levels(written.manifest):
+        if not written.manifest.states_levels:
             written = written.with_manifest(guarantees=with_audited(written.manifest.guarantees, report.levels))
             report = with_stated_levels(report, written.manifest.to_dict())
             report.raise_if_failed()
         with explained_writing(manifest_target):
-            manifest_file.file.write(written.manifest.to_json().encode())
-        manifest_file.complete()
+            entries.file.write(written.manifest.to_json().encode())
+        entries.complete()
 
         def appear() -> Published:
-            with alone_in(target.parent, manifest_target.parent):
-                check_targets(target, manifest_target, source, force=force)
-                replaced = [target, manifest_target] if force else []
-                if is_left_alone(manifest_target, target):
-                    replaced.append(manifest_target)
-                keeping = recorded(table_file.readable_path, written.manifest) if recorded else nullcontext()
-                with keeping:
-                    appear_together([manifest_file, table_file], replaced)
+            output.appear(entries, recorded(output.path, written.manifest) if recorded else nullcontext())
             return Published(written, report, target, manifest_target)
 
         yield appear
 
 
-def _sha256_of(original: AnyTable) -> str | None:
-    return original.source.sha256 if original.source is not None else None
+@contextmanager
+def _output_of(proposal: Proposal, target: Path, manifest_target: Path, *, force: bool) -> Iterator[Output]:
+    """Open what a proposal is written to: its rows are here, or on a cluster, which writes part files."""
+    if isinstance(proposal, RowsProposal) and proposal.original.is_on_cluster:
+        from sfumato.publishing.cluster_folder import folder_output  # Spark is there only where somebody has a cluster
+
+        with folder_output(proposal, target, force=force) as folder:
+            yield folder
+        return
+    with PendingFile(target) as file:
+        yield _FileOutput(file, manifest_target, proposal.original.source, force)
 
 
-def states_levels(manifest: Manifest) -> bool:
-    """Whether an audit has found the levels already that the manifest gives as audited; some have none to be found."""
-    return any(entry.get("audited") is not None for entry in manifest.guarantees)
+@dataclass(frozen=True)
+class _FileOutput:
+    """One file."""
+
+    file: PendingFile
+    manifest_target: Path
+    source: Source | None
+    force: bool
+
+    @property
+    def path(self) -> Path:
+        return self.file.readable_path
+
+    def write(self, proposal: Proposal, memory: Memory, progress: Progress | None) -> str | None:
+        with explained_writing(self.file.target):
+            proposal.write(self.file.file, writable_format_of(self.file.target), memory, progress)
+        self.file.complete()
+        return _sha256(self.file.file)
+
+    def appear(self, manifest: PendingFile, recording: AbstractContextManager[Any]) -> None:
+        target, manifest_target = self.file.target, self.manifest_target
+        with alone_in(target.parent, manifest_target.parent):
+            check_targets(target, manifest_target, self.source, force=self.force)
+            replaced = [target, manifest_target] if self.force else []
+            if is_left_alone(manifest_target, target):
+                replaced.append(manifest_target)
+            with recording:
+                appear_together([manifest, self.file], replaced)
 
 
-def _as_described(original: Any, release: Release) -> AnyTable:
+def as_described(original: Any, release: Release) -> AnyTable:
     """Read a frame that is no table yet with the roles by which the release was made of it."""
     if isinstance(original, Table | BinaryTable):
         return original
     is_private = release.manifest.is_differentially_private  # its roles were given, and nothing was guessed
     if not release.description and not is_private:
-        raise _no_table("original", original)
+        raise no_table("original", original)
     table = read_table(original, options=ReadOptions(mixed_as_text=True, guess_formats=not is_private))
     if is_private:
         return table
     return redescribed(table, [guess.column for guess in release.description])
 
 
-def check_escapes(names: Iterable[str], output_format: str) -> None:
-    """Refuse to escape formulas where nothing has to be, or where it cannot be done.
+def check_output(original: AnyTable | Rows, target: Path, manifest_target: Path, *, force: bool) -> None:
+    """Refuse output paths that a release of a table cannot be written to."""
+    if isinstance(original, Rows) and original.is_on_cluster:
+        from sfumato.publishing.cluster_folder import check_folder_targets, inputs_of
 
-    Raises
-    ------
-    InvalidParameterError
-        If the format marks texts itself.
-    SchemaError
-        If the name of a column would be run: names are never altered.
-    """
-    if not output_format.startswith(("csv", "tsv")):
-        allowed = "used with CSV and TSV files, which cannot mark a cell as text"
-        raise InvalidParameterError("escaping of formulas", f"got {output_format}", allowed=allowed)
-    for name in names:
-        if name[:1] in tuple("=+-@"):
-            problem = "begins with a character that spreadsheet programs take for a formula"
-            raise SchemaError(problem, column=name, hint="rename the column")
+        check_folder_targets(target, manifest_target, inputs_of(original), force=force)
+        return
+    check_targets(target, manifest_target, original.source, force=force)
+    if isinstance(original, Rows):
+        check_format(writable_format_of(target), BLOCK_FORMATS)
 
 
 def check_targets(target: Path, manifest_target: Path, source: Source | None, *, force: bool) -> None:
@@ -436,24 +231,8 @@ def is_left_alone(manifest_path: Path, table_path: Path) -> bool:
         return False
 
 
-def _known_to_publisher(release: Release, original: AnyTable) -> AuditorHas[AnyTable]:
-    """Give the audit all that the publisher of a release has."""
-    return AuditorHas(
-        original=_original_for_audit(release, original),
-        original_sha256=_sha256_of(original),
-        key=_audit_key(release),
-        project_key=_project_key(release),
-        register=_population_of(release),
-        roles=True,
-    )
-
-
-def _original_for_audit(release: Release, original: AnyTable) -> AnyTable | None:
-    """Withhold the original of a differentially private release: what appears must not depend on a look at the rows."""
-    return None if release.manifest.is_differentially_private else original
-
-
-def _no_table(name: str, given: object) -> InvalidParameterError:
+def no_table(name: str, given: object) -> InvalidParameterError:
+    """Refuse what is no table."""
     hint = "read it with sfumato.read_table and describe it with table.with_schema"
     return InvalidParameterError(name, f"got a {type(given).__name__}", allowed="a Table or BinaryTable", hint=hint)
 

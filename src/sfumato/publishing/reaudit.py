@@ -12,20 +12,21 @@ import numpy as np
 from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.claims import FLIPPED, SORTED, SYNTHETIC, read_claims
 from sfumato.audit.evidence import with_names_of_files
-from sfumato.audit.in_blocks import audit_rows
+from sfumato.audit.in_blocks import OUT_OF_CORE, audit_rows
 from sfumato.audit.original.assignment import TooManyPairsError, assigned_rows
 from sfumato.audit.original.cell_rules import cell_rules, codes_of
 from sfumato.audit.original.offered_rows import offered_rows
 from sfumato.audit.reading.columns import Columns, Declared
 from sfumato.audit.verify import AuditReport, audit_release
+from sfumato.engines.blocks.rows import LargeTable, open_large
+from sfumato.engines.memory_limit import Memory, cells_in_memory
+from sfumato.engines.protocol import Rows, check_fits_in_memory
 from sfumato.errors import InputError, ManifestError, ManifestRefusedError, SchemaError
 from sfumato.manifest import AnyTable, Manifest
 from sfumato.manifest_schema import parsed_manifest
 from sfumato.progress import Progress, in_rows
 from sfumato.project.keys import ProjectKey, ReleaseKey, key_of_manifest
 from sfumato.publishing.manifest_file import manifest_text
-from sfumato.rows.memory_limit import Memory
-from sfumato.rows.out_of_core import LargeTable, open_large
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.io.formats import STATISTICS, WRITABLE
@@ -35,31 +36,60 @@ from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.preparing.declared import Preparation
 from sfumato.table.preparing.prepared import prepared
 from sfumato.table.reading.columns import is_format
-from sfumato.table.weighted import OutlinedTable
 
 
 def audit_published(
     table_path: str | Path,
     manifest_path: str | Path,
     *,
-    original: AnyTable | None = None,
+    original: AnyTable | Rows | None = None,
+    memory: Memory | None = None,
     key: bytes | None = None,
     population: AnyTable | None = None,
     check_roles: Declared = False,
+    progress: Progress | None = None,
 ) -> AuditReport:
     """Audit a release that is on disk, with all hashes; the roles of the original only where it was described.
 
-    ``key`` is the release's, by which a commitment to the original is checked; ``population`` is the table that k-map
-    and δ-presence are promised about.
+    Parameters
+    ----------
+    original : Table, BinaryTable, Rows or None
+        Rows may still be on a cluster.
+    memory : Memory or None
+        With a limit rows are read in blocks, part files that a cluster has written too; what cannot be judged so is
+        judged in memory if it fits. ``None``: everything is held in memory.
+    key : bytes or None
+        The release's, by which a commitment to the original is checked.
+    population : Table or None
+        The table that k-map and δ-presence are promised about.
     """
     manifest, entries = read_manifest(Path(manifest_path))
+    source = None if original is None else original.source
+    sha256 = None if source is None else source.sha256
+    if memory is not None:
+        rows = original if isinstance(original, Rows) else None
+        auditing = in_rows(progress, manifest.output["rows"], "rows audited")
+        opened = open_released(table_path, manifest, memory.n_bytes, progress=auditing)
+        has = AuditorHas(original=rows, original_sha256=sha256, key=key, roles=check_roles)
+        if population is None:
+            digest = opened.source.sha256
+            report = audit_rows(
+                opened, entries, has, memory=memory.n_bytes, progress=auditing, released_sha256=digest, file=table_path
+            )
+            if not needs_all_rows(report) or not _fit_in_memory(memory, opened, rows):
+                return with_names_of_files(report, entries, table_path, source)
+        what = "this audit needs", "leave out what is compared with the release"
+        check_fits_in_memory(opened.n_rows, len(opened.schema), memory.n_bytes, *what, opened.place)
+        original = None if rows is None else rows.in_memory(memory.n_bytes, *what, auditing)
+    if isinstance(original, Rows):
+        raise AssertionError
     released = read_as_written(table_path, manifest)
     report = audit_release(
         released,
         entries,
         AuditorHas(
             original=original,
-            original_sha256=original.source.sha256 if original is not None and original.source else None,
+            original_sha256=sha256,
             key=key,
             project_key=_shared_key(original),
             register=population,
@@ -68,39 +98,16 @@ def audit_published(
         released_sha256=released.source.sha256 if released.source else None,
         file=table_path,
     )
-    return with_names_of_files(report, entries, table_path, original.source if original is not None else None)
+    return with_names_of_files(report, entries, table_path, source)
 
 
-def audit_large_file(
-    path: str | Path,
-    manifest_path: str | Path,
-    memory: Memory,
-    *,
-    original: OutlinedTable | None = None,
-    key: bytes | None = None,
-    check_roles: Declared = False,
-    progress: Progress | None = None,
-) -> AuditReport:
-    """Audit a release that is on disk as :func:`audit_published` does, with no table in memory.
+def needs_all_rows(report: AuditReport) -> bool:
+    """Whether an audit in blocks says that it has not checked what the manifest promises."""
+    return any(one.name == OUT_OF_CORE and not one.passed for one in report.checks)
 
-    Part files that a cluster has written are read here as well; the original may still be on the cluster.
-    """
-    manifest, entries = read_manifest(Path(manifest_path))
-    auditing = in_rows(progress, manifest.output["rows"], "rows audited")
-    released = open_released(path, manifest, memory.n_bytes, progress=auditing)
-    source = None if original is None else original.source
-    report = audit_rows(
-        released,
-        entries,
-        AuditorHas(
-            original=original, original_sha256=source.sha256 if source is not None else None, key=key, roles=check_roles
-        ),
-        memory=memory.n_bytes,
-        progress=auditing,
-        released_sha256=released.source.sha256,
-        file=path,
-    )
-    return with_names_of_files(report, entries, path, source)
+
+def _fit_in_memory(memory: Memory, *tables: Rows | None) -> bool:
+    return all(table is None or table.n_rows * len(table.schema) <= cells_in_memory(memory.n_bytes) for table in tables)
 
 
 def _shared_key(original: AnyTable | None) -> bytes | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,18 +17,16 @@ from sfumato.audit.together.appearances import (
     are_same,
     judged_together,
     n_in_common,
-    named_rows,
 )
 from sfumato.audit.together.levels import Shortfall, Together, total_epsilon
+from sfumato.engines.memory_limit import Memory
 from sfumato.errors import InputError, InvalidParameterError, PrivacyNotAchievableError
-from sfumato.manifest import AnyTable, Manifest
+from sfumato.manifest import Manifest
 from sfumato.mechanisms.base import Mechanism, Release, name_of
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.publishing.ledger import Entry, Ledger, levels_of
-from sfumato.publishing.out_of_core.proposal import Proposal
-from sfumato.publishing.out_of_core.whose_rows import check_fits, named_rows_away
-from sfumato.rows.memory_limit import Memory
-from sfumato.schema import Role
+from sfumato.publishing.proposals.base import DEFAULT_MEMORY, Proposal
+from sfumato.schema import Role, Schema
 
 LedgerUse = Literal["check", "same-levels", "off"]
 """What a project's releases do with its ledger: be checked, take the last levels and be checked, or leave it alone."""
@@ -70,28 +68,8 @@ class NotRecorded:
         return nullcontext()
 
 
-@dataclass(frozen=True)
-class _Proposed:
-    """A proposal as the check needs it, wherever its rows are.
-
-    Parameters
-    ----------
-    person : str or None
-        Column that tells persons apart.
-    rows : callable
-        Given what is promised, that column and the entries of the ledger, says whose row is in which class.
-    is_in_memory : bool
-        Whether its rows are: levels of another release can be taken only there.
-    """
-
-    release: Release
-    person: str | None
-    rows: Callable[[Promised, str, Sequence[Entry]], NamedRows]
-    is_in_memory: bool
-
-
 def checked_together(
-    release: Release, original: AnyTable, ledger: Ledger, use: LedgerUse = "check"
+    proposal: Proposal, ledger: Ledger, use: LedgerUse = "check", memory: Memory = DEFAULT_MEMORY
 ) -> Recording | NotRecorded:
     """Check a proposal together with all releases in a ledger.
 
@@ -102,42 +80,11 @@ def checked_together(
     PrivacyNotAchievableError
         If together they fall below what was promised, with how many people that concerns.
     InputError
-        If the ledger cannot be read, or is that of another table.
+        If the ledger cannot be read, is that of another table, or holds more than fits in memory.
     SchemaError
         If the column that tells persons apart has missing values.
     """
-
-    def rows(promised: Promised, person: str, entries: Sequence[Entry]) -> NamedRows:
-        claims = read_claims(release.manifest.to_dict())
-        places = release.kept_rows if release.kept_rows is not None else np.arange(original.n_rows)
-        is_known = len(places) == release.table.n_rows
-        return named_rows(release.table, original, claims, person, rows=places if is_known else None)
-
-    return _checked(_Proposed(release, original.coded_part.schema.person, rows, is_in_memory=True), ledger, use)
-
-
-def checked_away(
-    proposal: Proposal, memory: Memory, ledger: Ledger, use: LedgerUse = "check"
-) -> Recording | NotRecorded:
-    """Check a proposal whose rows are not in memory, as :func:`checked_together` does.
-
-    Raises
-    ------
-    InputError
-        Also if who is in which class of all releases does not fit in memory.
-    """
-    original = proposal.original
-
-    def rows(promised: Promised, person: str, entries: Sequence[Entry]) -> NamedRows:
-        n_before = sum(len(entry.rows.classes) for entry in entries if entry.rows is not None)
-        check_fits(original.n_rows + n_before, memory, original.place)
-        return named_rows_away(proposal, promised, person)
-
-    return _checked(_Proposed(proposal.release, original.schema.person, rows, is_in_memory=False), ledger, use)
-
-
-def _checked(proposed: _Proposed, ledger: Ledger, use: LedgerUse) -> Recording | NotRecorded:
-    release, person = proposed.release, proposed.person
+    release, person = proposal.release, proposal.person
     if use == "off":
         said = "left out of the ledger, and not checked together with earlier releases, as asked"
         return NotRecorded((said,) if ledger.exists or person is not None else ())
@@ -150,10 +97,11 @@ def _checked(proposed: _Proposed, ledger: Ledger, use: LedgerUse) -> Recording |
     if cannot:
         lines = [*_epsilon_lines(promised, entries), *([_not_checked(entries, cannot)] if entries else [])]
         return Recording(ledger, None, None, numbers, tuple(lines))
-    rows = proposed.rows(promised, str(person), entries)
+    n_others = sum(len(entry.rows.classes) for entry in entries if entry.rows is not None)
+    rows = proposal.named_rows(promised, str(person), n_others, memory)
     if entries:
         rows = ledger.named(rows)
-    lines = _checked_with(entries, rows, proposed, ledger)
+    lines = _checked_with(entries, rows, proposal, ledger)
     return Recording(ledger, rows, person, numbers, tuple(lines))
 
 
@@ -183,7 +131,7 @@ def _epsilon_lines(promised: Promised, entries: Sequence[Entry]) -> list[str]:
     return [f"differential privacy together with {_earlier(len(before))}: ε = {total:g}, the sum"]
 
 
-def _checked_with(entries: Sequence[Entry], rows: NamedRows, proposed: _Proposed, ledger: Ledger) -> list[str]:
+def _checked_with(entries: Sequence[Entry], rows: NamedRows, proposal: Proposal, ledger: Ledger) -> list[str]:
     known = [entry.rows for entry in entries if entry.rows is not None and not are_same(entry.rows, rows)]
     lines = []
     for why, n in (
@@ -207,7 +155,7 @@ def _checked_with(entries: Sequence[Entry], rows: NamedRows, proposed: _Proposed
     below, already = together.persons_below(), before.persons_below()
     at_risk = np.setdiff1d(below, already)
     if len(at_risk):
-        raise _refusal(together, len(at_risk), len(known), _advice(proposed, entries))
+        raise _refusal(together, len(at_risk), len(known), _advice(proposal, entries))
     if len(already):
         lines.append(f"{len(already):,} persons are below the promise by the earlier releases alone")
     said = f"together with {_earlier(len(known))} ({n_common:,} of {rows.n_persons:,} persons are in them)"
@@ -240,25 +188,25 @@ def _in_words(shortfall: Shortfall) -> str:
     return f"{words}: {shortfall.found:g} of {shortfall.promised:g}, {shortfall.n_persons:,} persons"
 
 
-def _advice(proposed: _Proposed, entries: Sequence[Entry]) -> tuple[str, tuple[str, ...]]:
+def _advice(proposal: Proposal, entries: Sequence[Entry]) -> tuple[str, tuple[str, ...]]:
     """Say what may hold instead of a release that is refused, and which option leads there."""
-    own = levels_of(proposed.release.manifest.to_dict()) if proposed.is_in_memory else None
-    last = _last_levels(proposed.release.table, entries) if own is not None else None
+    own = levels_of(proposal.release.manifest.to_dict())
+    last = _last_levels(proposal.release.table.coded_part.schema, entries) if own is not None else None
     if last is None or last == own:
         return _ANEW, ()
     return f"{_ANEW}, or try the levels of the last release", ("ledger_same_levels",)
 
 
-def _last_levels(table: AnyTable, entries: Sequence[Entry]) -> dict[str, int] | None:
-    """Levels of the last release that has some for the quasi-identifiers of a table, in their order."""
-    names = table.coded_part.schema.names(Role.QUASI_IDENTIFIER)
+def _last_levels(schema: Schema, entries: Sequence[Entry]) -> dict[str, int] | None:
+    """Levels of the last release that has some for the quasi-identifiers, in their order."""
+    names = schema.names(Role.QUASI_IDENTIFIER)
     for entry in reversed(entries):
         if entry.levels is not None and set(entry.levels) == set(names):
             return {name: entry.levels[name] for name in names}
     return None
 
 
-def at_last_levels(mechanism: Mechanism, table: AnyTable, ledger: Ledger) -> Mechanism:
+def at_last_levels(mechanism: Mechanism, schema: Schema, ledger: Ledger) -> Mechanism:
     """Give a recoder that takes the levels of the last release in a ledger; the same one where there is no release.
 
     Equal levels of equal hierarchies give people who did not change the classes that they had. Rows are left out as by
@@ -275,7 +223,7 @@ def at_last_levels(mechanism: Mechanism, table: AnyTable, ledger: Ledger) -> Mec
     entries = ledger.entries()
     if not entries:
         return mechanism
-    levels = _last_levels(table, entries)
+    levels = _last_levels(schema, entries)
     if levels is None:
         problem = "got same-levels, and no earlier release has levels of these quasi-identifiers"
         raise InvalidParameterError("ledger", problem, allowed="check or off")

@@ -19,7 +19,7 @@ from sfumato.manifest import AnyTable
 from sfumato.mechanisms.auto import Automatic
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.progress import Progress
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.report.detail import mean_detail_left
 from sfumato.report.guarantee_texts import share_in_words
 from sfumato.report.in_short import MOST_UNIQUE, Prediction, unique_share

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.errors import InputError
-from sfumato.progress import Progress
-from sfumato.schema import Kind, Role, Schema
-from sfumato.table.coding import CodedColumn, PersonRows, RowMask, Source, Table
+from sfumato.schema import Kind
+from sfumato.table.coding import CodedColumn, RowMask, Table
 
 Counts = NDArray[np.int64]
-Rows = NDArray[np.int64]
+Places = NDArray[np.int64]
 """Places of rows in a table, counted from 0."""
 Block = Mapping[str, NDArray[np.int32] | pa.Array]
 """Some rows: of each column their codes, or their cells."""
@@ -156,116 +152,6 @@ class CountedTable(Table):
         return replace(
             self, schema=schema, columns=columns, n_rows=n_rows, row_counts=counts, pairs={}, occurring=occurring
         )
-
-
-# Tables of which only the columns are known, each by itself, while their rows are elsewhere.
-
-
-@dataclass(frozen=True, repr=False)
-class OutlinedTable(ABC):
-    """A table whose rows are not in memory.
-
-    Parameters
-    ----------
-    outline : Table
-        Every column by itself: its entries are the distinct values as they are stored, with their counts. A column
-        with too many of them is an :class:`OpenColumn`.
-    source : Source or None
-        Name, hash and format of the file or folder; of a frame, its library and the hash of its content, if known.
-    n_persons : int or None
-        How many persons there are, where some are known to have several rows: then persons are counted, not rows alone.
-    """
-
-    keeps_order: ClassVar[bool]
-    """Whether every pass gives the rows in the order in which they are stored."""
-    outline: Table
-    source: Source | None
-    n_persons: int | None = field(default=None, kw_only=True)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.n_rows:,} rows, {len(self.schema):,} columns)"
-
-    @property
-    @abstractmethod
-    def place(self) -> str:
-        """What messages call it."""
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.outline.n_rows
-
-    @property
-    def schema(self) -> Schema:
-        """Description of the columns."""
-        return self.outline.schema
-
-    def is_open(self, name: str) -> bool:
-        """Whether there is such a column, and it has too many distinct values to be listed."""
-        return isinstance(self.outline.columns.get(name), OpenColumn)
-
-    @abstractmethod
-    def blocks(
-        self, names: Sequence[str], *, as_cells: Collection[str] = (), progress: Progress | None = None
-    ) -> Iterator[Block]:
-        """Rows of some columns, block by block: codes, or cells of open columns and of those in ``as_cells``."""
-
-    @abstractmethod
-    def taken(self, names: Sequence[str], rows: Rows, *, progress: Progress | None = None) -> dict[str, CodedColumn]:
-        """Take some columns of some rows, given by their places, ascending; ``progress`` hears how many were read."""
-
-    def coded(self, name: str, parts: Sequence[NDArray[np.int32] | pa.Array | pa.ChunkedArray]) -> CodedColumn:
-        """Put parts of a column together: codes, or cells where its values are not listed."""
-        kind, values = self.schema[name].kind, self.outline[name].values
-        if self.is_open(name):
-            chunks = [
-                chunk for part in parts for chunk in (part.chunks if isinstance(part, pa.ChunkedArray) else [part])
-            ]
-            return CodedColumn.encode(pa.chunked_array(chunks, values.type), kind)
-        codes = np.concatenate([np.zeros(0, dtype=np.int32), *(np.asarray(part, dtype=np.int32) for part in parts)])
-        return CodedColumn(codes, values).take(np.arange(len(codes)), kind)
-
-    @abstractmethod
-    def n_open_values(self, name: str, memory: int) -> int:
-        """Count the different values of a column that are not listed, a missing one included."""
-
-    @abstractmethod
-    def place_of_each(self, name: str, memory: int, *, ranks: Rows | None = None, is_last: bool = False) -> Rows:
-        """Give the first place of each value of a column, or the last one; with ranks the least rank of its places.
-
-        Raises
-        ------
-        InputError
-            If rows have no fixed places, or what there is to hold does not fit.
-        """
-
-    @abstractmethod
-    def only(self, rows: Rows, stated: PersonRows) -> Self:
-        """Give the table of some rows alone, given by their places, ascending, and state why the others are left out.
-
-        Values that do not occur in them are none of its values; columns whose values are not listed stay so.
-        """
-
-    @abstractmethod
-    def ensure_unchanged(self) -> None:
-        """Refuse a table that is another one than when it was opened, as far as that can be known."""
-
-    def with_schema(self, schema: Schema | Mapping[str, Role | str]) -> Self:
-        """Describe the same columns anew, by a schema or by roles alone (see :meth:`Table.with_schema`).
-
-        Raises
-        ------
-        InputError
-            If a column is declared numeric and some of its values are no numbers.
-        """
-        if not isinstance(schema, Schema):
-            schema = self.schema.with_roles(schema)
-        for column in schema:
-            coded = self.outline[column.name]
-            if isinstance(coded, OpenColumn) and column.kind is Kind.NUMERIC and coded.kind is not Kind.NUMERIC:
-                problem = "is declared numeric, but some of its values are not numbers"
-                raise InputError(problem, path=self.place, column=column.name)
-        return replace(self, outline=self.outline.with_schema(schema))
 
 
 def kept_column(column: CodedColumn, counts: Counts, n_rows: int, n_missing: int, kind: Kind) -> CodedColumn:

@@ -16,7 +16,7 @@ from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, KAnonymity
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 from unit.audit.audit_oracles import oracle_groups, small_rows, table_from_rows, table_of

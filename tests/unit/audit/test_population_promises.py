@@ -22,7 +22,7 @@ from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.population import Population
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.counting.blocks import count_blocks, count_merged
 from sfumato.counting.crowds import fewest_in_classes, first_of_each, keys_of_digests, person_keys, without_persons
-from sfumato.rows.out_of_core import open_large
+from sfumato.engines.blocks.rows import open_large
+from sfumato.engines.counting import count_blocks, count_merged
 from sfumato.schema import Role
-from unit.publishing.out_of_core.blockwise import made_open, small_blocks
+from unit.publishing.proposals.blockwise import made_open, small_blocks
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 3), st.sampled_from("xyz"), st.sampled_from(["p1", "p2", "p3", "p4", "p5", "p6", None])),

@@ -10,7 +10,7 @@ from sfumato.guarantees import LDiversity, TCloseness
 from sfumato.mechanisms.constraints import Promised, limits_of
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 

@@ -18,8 +18,9 @@ from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
-from sfumato.publishing.out_of_core.api import release_large
-from sfumato.publishing.publish import make_release, publish
+from sfumato.publishing.large import release_large
+from sfumato.publishing.propose import make_release
+from sfumato.publishing.publish import publish
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 

@@ -11,7 +11,7 @@ from sfumato.learning.cross_fitted import class_scores
 from sfumato.mechanisms.axes import axes_of
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.score_guide import ScoreGuide
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 

@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.atomic import PendingFile
 from sfumato.errors import OutputError
-from sfumato.publishing.spark import check_folder_targets, name_both, pending_folder
+from sfumato.publishing.cluster_folder import check_folder_targets, name_both, pending_folder
 
 OLD = {"out.parquet/part-00000.parquet": "old", "out.parquet.manifest.json": "old manifest"}
 NEW = {"out.parquet/part-00000.parquet": "new", "out.parquet.manifest.json": "new manifest"}
@@ -65,7 +65,7 @@ class Interruption:
 def system(request, monkeypatch):
     """One that can exchange two names in one step, and one that cannot."""
     if request.param == "moved away":
-        monkeypatch.setattr("sfumato.publishing.spark.exchange", lambda *_: False)
+        monkeypatch.setattr("sfumato.publishing.cluster_folder.exchange", lambda *_: False)
     return request.param
 
 
@@ -73,7 +73,7 @@ def system(request, monkeypatch):
 @pytest.mark.parametrize("stood", [True, False], ids=["over an old one", "where nothing was"])
 def test_an_interruption_at_any_line_leaves_the_old_or_the_new(tmp_path, monkeypatch, stood, system):
     """Never a part of one, and never nothing where something was."""
-    monkeypatch.setattr("sfumato.publishing.spark._GLANCE_SECONDS", 0.0)
+    monkeypatch.setattr("sfumato.publishing.cluster_folder._GLANCE_SECONDS", 0.0)
     tracing, seen, line = sys.gettrace(), [], 0
     while True:
         line += 1
@@ -99,9 +99,9 @@ def test_an_interruption_at_any_line_leaves_the_old_or_the_new(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OutputError("the disk is full", path="x"), MemoryError])
-@pytest.mark.parametrize("step", ["atomic.PendingFile.appear", "publishing.spark.PendingFolder.appear"])
+@pytest.mark.parametrize("step", ["atomic.PendingFile.appear", "publishing.cluster_folder.PendingFolder.appear"])
 def test_a_failure_at_a_step_brings_the_old_back(tmp_path, monkeypatch, step, error, system):
-    monkeypatch.setattr("sfumato.publishing.spark._GLANCE_SECONDS", 0.0)
+    monkeypatch.setattr("sfumato.publishing.cluster_folder._GLANCE_SECONDS", 0.0)
     write_old(tmp_path)
     with patch(f"sfumato.{step}", side_effect=error), pytest.raises(BaseException, match=r".*"):
         replace_by_new(tmp_path)
@@ -112,7 +112,7 @@ def test_a_failure_at_a_step_brings_the_old_back(tmp_path, monkeypatch, step, er
 def test_a_folder_that_is_replaced_is_there_at_every_moment(tmp_path, monkeypatch):
     write_old(tmp_path)
     part, seen = tmp_path / "out.parquet" / "part-00000.parquet", []
-    monkeypatch.setattr("sfumato.publishing.spark._GLANCE_SECONDS", 0.0)
+    monkeypatch.setattr("sfumato.publishing.cluster_folder._GLANCE_SECONDS", 0.0)
 
     def look(frame, event, argument):
         if Path(frame.f_code.co_filename).name in TRACED:
@@ -144,10 +144,10 @@ def test_only_this_user_can_enter_a_folder_before_it_has_its_name(tmp_path, umas
 
 def test_what_somebody_else_names_meanwhile_stays(tmp_path, monkeypatch):
     """It is not taken for ours when ours is taken back."""
-    monkeypatch.setattr("sfumato.publishing.spark._GLANCE_SECONDS", 0.0)
+    monkeypatch.setattr("sfumato.publishing.cluster_folder._GLANCE_SECONDS", 0.0)
     manifest = tmp_path / "out.parquet.manifest.json"
     with (
-        patch("sfumato.publishing.spark.check_folder_targets", lambda *_, **__: manifest.write_text("theirs")),
+        patch("sfumato.publishing.cluster_folder.check_folder_targets", lambda *_, **__: manifest.write_text("theirs")),
         pytest.raises(OutputError, match="created by another program in the meantime"),
     ):
         replace_by_new(tmp_path, force=False)

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from sfumato.datasets.admissions import admissions
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.report.render import for_others, report_html
 from sfumato.report.summarize import summarize
 from sfumato.schema import Column, Role, Schema

@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.report.render import report_html
 from sfumato.report.summarize import summarize
 from unit.report.releases import hostile_table, page_of

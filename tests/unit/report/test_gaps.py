@@ -10,7 +10,7 @@ from sfumato.cli.speaking.summary import show_release
 from sfumato.guarantees import LDiversity
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import registered_mechanisms
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.report.not_covered import MOST_NAMED, not_promised
 from sfumato.report.summarize import summarize
 from sfumato.schema import Column, Role, Schema

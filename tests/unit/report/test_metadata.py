@@ -11,7 +11,7 @@ from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InvalidParameterError, ManifestError
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.report.metadata import Publication, croissant
 from sfumato.table.io.write import write_table
 

@@ -9,7 +9,7 @@ import pytest
 from sfumato.displays.base import rendered
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import registered_mechanisms
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.report.pictures import drawn, inline_svg, pictures_of
 from sfumato.report.render import for_others, report_html
 from sfumato.report.summarize import summarize

@@ -11,7 +11,8 @@ from sfumato.cli.options.tables import apply_roles
 from sfumato.datasets.admissions import admissions
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.project.file import load_project
-from sfumato.publishing.publish import make_release, publish
+from sfumato.publishing.propose import make_release
+from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import read_manifest
 from sfumato.report.reproduction import (
     CLOCKED,

@@ -11,7 +11,7 @@ from sfumato.evaluation.points import Measuring
 from sfumato.evaluation.scores import evaluate
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.report.render import for_others
 from sfumato.report.summarize import summarize
 from unit.report.releases import made, stays, summary_of

@@ -17,13 +17,13 @@ from sfumato.audit.levels.persons import released_rows
 from sfumato.audit.original.offered_rows import offered_rows
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import Columns, group_rows
+from sfumato.engines.blocks.database import spilling_connection
+from sfumato.engines.protocol import Rows
 from sfumato.errors import InputError, InvalidParameterError, SchemaError
 from sfumato.guarantees import BreachBound
 from sfumato.progress import Progress
-from sfumato.rows.database import spilling_connection
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import CodedColumn
-from sfumato.table.weighted import OutlinedTable
 
 Numbers = NDArray[np.float64]
 SAMPLE_ROWS = 200_000
@@ -354,7 +354,7 @@ FROM by_value
 """SQL that DuckDB and Spark take alike: :data:`FIGURE_NAMES`, from the pairs of values with how often each occurs."""
 
 
-def measure_large(guarantee: BreachBound, original: OutlinedTable, progress: Progress | None = None) -> float:
+def measure_large(guarantee: BreachBound, original: Rows, progress: Progress | None = None) -> float:
     """Lower end of the interval around the privacy breach increase in percent, on the audit's own sample of rows.
 
     Raises
@@ -370,7 +370,7 @@ def measure_large(guarantee: BreachBound, original: OutlinedTable, progress: Pro
 
 
 def determining_columns(
-    original: OutlinedTable, names: Sequence[str], sensitive: str, memory: int, progress: Progress | None = None
+    original: Rows, names: Sequence[str], sensitive: str, memory: int, progress: Progress | None = None
 ) -> list[str]:
     """Columns that equal or determine another one in all rows: counted in one pass, long ones by DuckDB.
 
@@ -392,7 +392,7 @@ def determining_columns(
     return [name for name in names if name in found]
 
 
-def _with_few_pairs(original: OutlinedTable, names: Sequence[str], sensitive: str, memory: int) -> list[str]:
+def _with_few_pairs(original: Rows, names: Sequence[str], sensitive: str, memory: int) -> list[str]:
     """Columns whose pairs of values take a small share of the memory together; long ones are not listed."""
     if original.is_open(sensitive):
         return []
@@ -405,7 +405,7 @@ def _with_few_pairs(original: OutlinedTable, names: Sequence[str], sensitive: st
     return found
 
 
-def _determines(original: OutlinedTable, name: str, sensitive: str, memory: int) -> bool:
+def _determines(original: Rows, name: str, sensitive: str, memory: int) -> bool:
     """Count pairs of one column by DuckDB, which spills them."""
     import duckdb
 
@@ -435,5 +435,5 @@ def _determines(original: OutlinedTable, name: str, sensitive: str, memory: int)
     return figures_determine(**dict(zip(FIGURE_NAMES, figures, strict=True)))
 
 
-def _stored_type(original: OutlinedTable, name: str) -> pa.DataType:
+def _stored_type(original: Rows, name: str) -> pa.DataType:
     return original.outline[name].values.type if original.is_open(name) else pa.int32()

@@ -16,10 +16,11 @@ from sfumato.audit.original.cell_rules import CellRule, FittingRule
 from sfumato.audit.original.matching import TooManyLayersError, layers, places_among
 from sfumato.audit.reading.block_counting import GroupKeys, counted_rows, persons_of_groups
 from sfumato.audit.reading.cells import Containing, unchanged
+from sfumato.engines.protocol import Rows
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError
 from sfumato.guarantees import KAnonymity
 from sfumato.progress import Progress
-from sfumato.table.weighted import CountedTable, OutlinedTable
+from sfumato.table.weighted import CountedTable
 
 Counts = NDArray[np.int64]
 
@@ -34,7 +35,7 @@ class PersonsInBlocks:
         What is promised, by persons.
     counted : CountedTable
         Distinct rows of the release, over the columns of the promise at least.
-    original : OutlinedTable
+    original : Rows
         Rows before the release, with the column that says whose they are.
     rules : sequence of CellRule
         How released cells follow from the original's.
@@ -42,7 +43,7 @@ class PersonsInBlocks:
 
     guarantee: KAnonymity
     counted: CountedTable
-    original: OutlinedTable
+    original: Rows
     rules: Sequence[CellRule]
     memory: int
     progress: Progress | None
@@ -134,7 +135,7 @@ def _by_counts(
     rules: Sequence[CellRule],
     groups: Counts,
     sizes: Counts,
-    original: OutlinedTable,
+    original: Rows,
     before: CountedTable,
     released: CountedTable,
 ) -> GroupKeys:
@@ -197,7 +198,7 @@ def _forced(
     return became
 
 
-def _read(rule: CellRule, original: OutlinedTable, released: CountedTable) -> Containing:
+def _read(rule: CellRule, original: Rows, released: CountedTable) -> Containing:
     if rule.problem:
         raise InvalidParameterError("cells", f"'{rule.name}' {rule.problem}", allowed="those of the original")
     if isinstance(rule, FittingRule) and rule.read is not None:

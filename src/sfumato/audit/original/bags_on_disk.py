@@ -20,8 +20,8 @@ from sfumato.audit.original.fidelity import said_of_cells
 from sfumato.audit.original.matching import ImpossibleError, TooManyLayersError, UnmatchedError, matched_rows
 from sfumato.audit.reading.cells import Containing
 from sfumato.audit.reading.packing import Packing
+from sfumato.engines.blocks.database import spilling_connection
 from sfumato.errors import InputError
-from sfumato.rows.database import spilling_connection
 
 Ids = NDArray[np.int64]
 Rows = Callable[[], Iterator[Sequence[Codes]]]

@@ -24,16 +24,16 @@ from sfumato.audit.original.cell_rules import CellRule, Codes
 from sfumato.audit.original.fidelity import check_order
 from sfumato.audit.reading.row_order import is_sorted
 from sfumato.audit.reading.values import is_text, meanings_read_as
+from sfumato.engines.protocol import Rows
 from sfumato.progress import Progress
-from sfumato.table.weighted import OutlinedTable
 
 _MISSING = secrets.randbits(62)
 _SALT = secrets.token_hex(16)
 
 
 def check_cells(
-    released: OutlinedTable,
-    original: OutlinedTable,
+    released: Rows,
+    original: Rows,
     rules: Sequence[CellRule],
     claims: Claims,
     memory: int,
@@ -74,7 +74,7 @@ class _SameMeaning(CellRule):
         return np.asarray(original == released)
 
 
-def _for_blocks(rule: CellRule, released: OutlinedTable, original: OutlinedTable, claims: Claims) -> CellRule | None:
+def _for_blocks(rule: CellRule, released: Rows, original: Rows, claims: Claims) -> CellRule | None:
     """Rule for columns of which values may not be listed; ``None`` where nothing can be said of a recoding then."""
     recoding = claims.recodings.get(rule.name)
     column = rule.column if recoding is None else recoding.column
@@ -86,10 +86,10 @@ def _for_blocks(rule: CellRule, released: OutlinedTable, original: OutlinedTable
 
 
 def _codes(
-    table: OutlinedTable,
+    table: Rows,
     rules: Sequence[CellRule],
     names: Sequence[str],
-    other: OutlinedTable,
+    other: Rows,
     other_names: Sequence[str],
     progress: Progress | None,
 ) -> Iterator[list[Codes]]:

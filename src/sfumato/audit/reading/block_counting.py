@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from sfumato.audit.reading.packing import Packing
 from sfumato.audit.reading.values import ranks
+from sfumato.engines.blocks.database import batches_in_database
+from sfumato.engines.protocol import Rows
 from sfumato.errors import SchemaError
 from sfumato.progress import Progress
-from sfumato.rows.database import batches_in_database
-from sfumato.table.weighted import CountedTable, OutlinedTable
+from sfumato.table.weighted import CountedTable
 
 if TYPE_CHECKING:
     import duckdb
@@ -46,9 +47,7 @@ class GroupKeys:
     groups: Counts
 
 
-def counted_rows(
-    table: OutlinedTable, names: Sequence[str], memory: int, progress: Progress | None = None
-) -> CountedTable:
+def counted_rows(table: Rows, names: Sequence[str], memory: int, progress: Progress | None = None) -> CountedTable:
     """Count the distinct rows of some columns; the other columns are described each by itself.
 
     What does not fit in a third of the memory is spilled into a private folder that is removed.
@@ -70,7 +69,7 @@ def counted_rows(
 
 
 def least_different_values(
-    table: OutlinedTable, over: Sequence[str], name: str, memory: int, progress: Progress | None = None
+    table: Rows, over: Sequence[str], name: str, memory: int, progress: Progress | None = None
 ) -> int:
     """Smallest number of different values of a column in a class of rows; combinations never leave the database.
 
@@ -89,7 +88,7 @@ def least_different_values(
     return int(least or 0)
 
 
-def n_unique_rows(table: OutlinedTable, names: Sequence[str], memory: int, progress: Progress | None = None) -> int:
+def n_unique_rows(table: Rows, names: Sequence[str], memory: int, progress: Progress | None = None) -> int:
     """Count the rows that no other row equals on some columns; combinations never leave the database.
 
     Raises
@@ -116,7 +115,7 @@ def n_unique_rows(table: OutlinedTable, names: Sequence[str], memory: int, progr
 
 
 def persons_of_groups(
-    table: OutlinedTable, known: GroupKeys, person: str, memory: int, progress: Progress | None = None
+    table: Rows, known: GroupKeys, person: str, memory: int, progress: Progress | None = None
 ) -> tuple[Counts, Counts, Counts]:
     """Count rows and persons of groups; gives the groups that occur, then both. Pairs never leave the database.
 
@@ -143,13 +142,13 @@ def persons_of_groups(
     return groups, n_rows, n_persons
 
 
-def _stored_type(table: OutlinedTable, name: str) -> pa.DataType:
+def _stored_type(table: Rows, name: str) -> pa.DataType:
     return table.outline[name].values.type if table.is_open(name) else pa.int32()
 
 
 @contextmanager
 def _rows_in_database(
-    table: OutlinedTable,
+    table: Rows,
     names: Sequence[str],
     memory: int,
     progress: Progress | None,
@@ -164,7 +163,7 @@ def _rows_in_database(
         yield rows, keys
 
 
-def _refuse_open(table: OutlinedTable, names: Sequence[str]) -> None:
+def _refuse_open(table: Rows, names: Sequence[str]) -> None:
     for name in names:
         if table.is_open(name):
             problem = "has too many distinct values to be counted with other columns"
@@ -173,7 +172,7 @@ def _refuse_open(table: OutlinedTable, names: Sequence[str]) -> None:
 
 
 def _batches(
-    table: OutlinedTable,
+    table: Rows,
     names: Sequence[str],
     keys: Sequence[str],
     same: Mapping[str, NDArray[np.int64]],

@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from sfumato.cli.afterwards.audit_away import profile_away, verify_away
-from sfumato.cli.options.homes import ENGINE_HELP, MEMORY_HELP, home_of
+from sfumato.cli.options.homes import (
+    ENGINE_HELP,
+    MEMORY_HELP,
+    AskedAudit,
+    Home,
+    described_as,
+    home_of,
+    opened,
+    opened_project,
+    seen,
+)
 from sfumato.cli.options.tables import (
     accepted_exceptions,
     apply_roles,
@@ -27,7 +36,9 @@ from sfumato.cli.speaking.on_stderr import quiet_option
 
 if TYPE_CHECKING:
     from sfumato.audit.checks import AuditReport, Check
+    from sfumato.engines.protocol import Rows
     from sfumato.manifest import AnyTable
+    from sfumato.publishing.from_project import OpenRows
     from sfumato.schema import Role
     from sfumato.table.io.read import ReadOptions
 
@@ -148,29 +159,23 @@ def command(
 
     options, roles = read_options(settings), given_roles(settings)
     accepted, home = accepted_exceptions(accept), home_of(memory, engine)
-    _check_others(others, other_originals, manifest_path, is_away=home is not None)
+    _check_others(others, other_originals, manifest_path)
     if manifest_path is None:
         if accept is not None:
             raise InvalidParameterError("--accept", "got some", allowed="given with --manifest only")
         if original or project or key or signature or public_key:
             named = "--original, --project, --key, --signature and --public-key"
             raise InvalidParameterError(named, "got one", allowed="given with --manifest only")
-        if home is not None:
-            _refuse_given(
-                "given without --memory and --engine",
-                population=population,
-                sampling_fraction=sampling_fraction,
-                population_table=population_table,
-            )
-            profile_away(table, options, roles, home, as_json)
+        if population is not None and sampling_fraction is not None:
+            _refuse_given("given without --population", sampling_fraction=sampling_fraction)
+        given = population, sampling_fraction, population_table
+        if home is None:
+            _profile(table, options, roles, given, as_json)
         else:
-            if population is not None and sampling_fraction is not None:
-                _refuse_given("given without --population", sampling_fraction=sampling_fraction)
-            _profile(table, options, roles, (population, sampling_fraction, population_table), as_json)
+            _refuse_people(given)
+            _profile_of_rows(table, options, roles, home, as_json)
         return
     _refuse_given("given without --manifest", population=population, sampling_fraction=sampling_fraction)
-    if home is not None:
-        _refuse_given("given without --memory and --engine", population_table=population_table)
     if original and project:
         raise InvalidParameterError("--original and --project", "got both", allowed="given one at a time")
     if original is None and not project and roles:
@@ -180,12 +185,10 @@ def command(
     where = Path(manifest_path)
     signed = _check_signature(where, signature, public_key)
     people: AnyTable | None = None
+    asked = AskedAudit(table, where, original, project, options, roles)
     try:
-        if home is not None:
-            report = verify_away(table, where, original, project, options, roles, home, key)
-        else:
-            people = None if population_table is None else _read_population(population_table, options)
-            report = _verified(table, where, original, project, options, roles, key, others, other_originals, people)
+        people = None if population_table is None else _read_population(population_table, options)
+        report = _verified(asked, home, key, others, other_originals, people)
     except ManifestRefusedError as exc:
         report = AuditReport((Check("manifest", False, str(exc).removesuffix(".")),))
     beside = {} if people is None else _beside_population(table, where, people)
@@ -202,14 +205,18 @@ def _refuse_given(allowed: str, **given: object) -> None:
             raise InvalidParameterError(f"--{name.replace('_', '-')}", "got one", allowed=allowed)
 
 
-def _check_others(
-    others: tuple[str, ...], originals: tuple[str, ...], manifest_path: str | None, *, is_away: bool
-) -> None:
+def _refuse_people(given: tuple[int | None, float | None, str | None]) -> None:
+    """Refuse a population for a profile of rows that are not in memory."""
+    population, fraction, table = given
+    allowed = "given without --memory and --engine"
+    _refuse_given(allowed, population=population, sampling_fraction=fraction, population_table=table)
+
+
+def _check_others(others: tuple[str, ...], originals: tuple[str, ...], manifest_path: str | None) -> None:
     from sfumato.errors import InvalidParameterError
 
-    if others and (manifest_path is None or is_away):
-        allowed = "given with --manifest, and without --memory and --engine"
-        raise InvalidParameterError("--with", "got one", allowed=allowed)
+    if others and manifest_path is None:
+        raise InvalidParameterError("--with", "got one", allowed="given with --manifest")
     if originals and len(originals) != len(others):
         problem = f"got {len(originals)} for {len(others)} releases"
         raise InvalidParameterError("--with-original", problem, allowed="given once for each --with, in the same order")
@@ -305,48 +312,85 @@ def _size_of_population(table: AnyTable, population: int | None, fraction: float
     return size_by_weights(table) if fraction is None else size_by_fraction(table.n_rows, fraction)
 
 
-def _described_original(
-    manifest_path: Path, original: str | None, project: str | None, options: ReadOptions, roles: dict[str, Role]
-) -> AnyTable | None:
+def _described_original(asked: AskedAudit) -> AnyTable | None:
     """Read the original: as a project describes it, or as the options say, with the roles given."""
-    from sfumato.cli.speaking.summary import show_stated_formats
+    from sfumato.cli.speaking.summary import show_persons, show_stated_formats
     from sfumato.publishing.reaudit import read_manifest, read_original
 
-    if project is not None:
+    if asked.project is not None:
         from sfumato.publishing.from_project import read_project_of  # mechanisms, which a release alone does not need
 
-        manifest, _ = read_manifest(manifest_path)
-        return read_project_of(project, manifest)[1]
-    if original is None:
+        manifest, _ = read_manifest(asked.manifest_path)
+        found = read_project_of(asked.project, manifest)[1]
+    elif asked.original is None:
         return None
-    show_stated_formats(options, manifest_path)
-    return with_given_roles(read_original(original, options, manifest_path), roles)
+    else:
+        show_stated_formats(asked.options, asked.manifest_path)
+        found = with_given_roles(read_original(asked.original, asked.options, asked.manifest_path), asked.roles)
+    show_persons(found)
+    return found
+
+
+def _opened_original(asked: AskedAudit, open_rows: OpenRows, home: Home) -> Rows | None:
+    """Open the original where its rows are, described as :func:`_described_original` does."""
+    from sfumato.cli.speaking.summary import show_notes, show_repeating, show_stated_formats
+    from sfumato.engines.persons import identifiers_away, person_notes_away
+    from sfumato.project.file import load_project
+    from sfumato.publishing.reaudit import original_options
+
+    if asked.project is not None:
+        found = opened_project(open_rows, load_project(asked.project))
+    elif asked.original is None:
+        return None
+    else:
+        show_stated_formats(asked.options, asked.manifest_path)
+        rows = open_rows(asked.original, options=original_options(asked.options, asked.manifest_path))
+        found = described_as(rows, with_given_roles(rows.outline, asked.roles))
+    show_repeating(identifiers_away(found, home.memory.n_bytes))
+    show_notes(person_notes_away(found))
+    return found
 
 
 def _verified(
-    path: str,
-    manifest_path: Path,
-    original: str | None,
-    project: str | None,
-    options: ReadOptions,
-    roles: dict[str, Role],
+    asked: AskedAudit,
+    home: Home | None,
     key: str | None,
     others: tuple[str, ...] = (),
     other_originals: tuple[str, ...] = (),
     population: AnyTable | None = None,
 ) -> AuditReport:
-    from sfumato.cli.speaking.summary import show_persons
+    """Audit a release, against its original if that is given, wherever their rows are."""
+    from sfumato.engines.protocol import Rows
     from sfumato.publishing.reaudit import audit_published, key_of_release
 
-    described = _described_original(manifest_path, original, project, options, roles)
-    if described is not None:
-        show_persons(described)
-    secret, declared = key_of_release(manifest_path, project=project, file=key), True if project else roles.keys()
-    report = audit_published(
-        path, manifest_path, original=described, key=secret, population=population, check_roles=declared
-    )
-    if not others:
-        return report
+    where, project, roles = asked.manifest_path, asked.project, asked.roles
+    if home is not None:
+        home.check_audit(asked)
+    secret, declared = key_of_release(where, project=project, file=key), True if project else roles.keys()
+    found: AnyTable | Rows | None
+    with opened(home, "auditing") as (open_rows, progress):
+        if open_rows is None or home is None:
+            found, memory = _described_original(asked), None
+        else:
+            found, memory = _opened_original(asked, open_rows, home), home.memory
+        report = audit_published(
+            asked.path,
+            where,
+            original=found,
+            memory=memory,
+            key=secret,
+            population=population,
+            check_roles=declared,
+            progress=progress,
+        )
+        if not others:
+            return report
+        table: AnyTable | None
+        if isinstance(found, Rows) and memory is not None:
+            instead = "leave out --with"
+            table = found.in_memory(memory.n_bytes, "releases that are judged together need", instead, progress)
+        else:
+            table = cast("AnyTable | None", found)
     from sfumato.publishing.audit_together import OnDisk, audited_together
     from sfumato.publishing.ledger import Ledger
     from sfumato.publishing.reaudit import read_original
@@ -354,9 +398,36 @@ def _verified(
 
     ledger = Ledger.of_project(project) if project else None
     named = [name for name, role in roles.items() if role is Role.PERSON]
-    person = named[0] if named else described.coded_part.schema.person if described is not None else None
-    read: list[AnyTable | None] = [read_original(other, options) for other in other_originals]
+    person = named[0] if named else table.coded_part.schema.person if table is not None else None
+    read: list[AnyTable | None] = [read_original(other, asked.options) for other in other_originals]
     read = read or [None] * len(others)
     beside = [OnDisk.beside(other, own) for other, own in zip(others, read, strict=True)]
-    releases = [OnDisk(manifest_path, Path(path), described), *beside]
+    releases = [OnDisk(where, Path(asked.path), table), *beside]
     return audited_together(report, releases, person=person, ledger=ledger if ledger and ledger.exists else None)
+
+
+def _profile_of_rows(path: str, options: ReadOptions, roles: dict[str, Role], home: Home, as_json: bool) -> None:
+    """Print the risk profile of a table that is not in memory."""
+    from sfumato.audit.in_blocks import profile_rows
+    from sfumato.cli.speaking.summary import show_guesses, show_notes, show_profile, show_readings, show_repeating
+    from sfumato.engines.persons import identifiers_away, person_notes_away, persons_repeat
+
+    home.check_table(path, options, roles)
+    with home.opened("reading") as (open_rows, progress):
+        table = seen(open_rows, path, options, roles)
+        described, guesses = apply_roles(table.outline, roles, quasi_identifiers_as_given=True)
+        table = described_as(table, described)
+        profile = profile_rows(table, home.memory.n_bytes, progress)
+        identifiers = [] if as_json else identifiers_away(table, home.memory.n_bytes)
+        notes = [] if as_json else person_notes_away(table)
+        are_rows = not as_json and persons_repeat(table, home.memory.n_bytes)
+    if as_json:
+        click.echo(json.dumps(profile, indent=2))
+        return
+    show_guesses(guesses)
+    show_readings(table.schema)
+    show_repeating(identifiers)
+    show_notes(notes)
+    if are_rows:
+        click.echo("note: some persons have several rows; this profile is about rows, not about people", err=True)
+    show_profile(profile)

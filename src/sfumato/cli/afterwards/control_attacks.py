@@ -45,7 +45,7 @@ def attack_held_out(
     Without a data file the project file of the working folder says what is released.
     """
     from sfumato.attack.controls import hold_out
-    from sfumato.publishing.publish import make_release
+    from sfumato.publishing.propose import make_release
 
     settings |= {"binarize": None, "no_l": False, "attacker_knows": None, "output": None}  # of release only
     name, mechanism, table = _of_project(settings) if data is None else _of_flags(data, settings)

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from sfumato.collaborate.shared_schema import SharedSchema
     from sfumato.collaborate.simulate.joint import JointSimulation
     from sfumato.collaborate.simulate.simulation import SimulationResult
+    from sfumato.engines.protocol import Rows
     from sfumato.schema import Role
     from sfumato.table.coding import Table
     from sfumato.table.io.read import ReadOptions
-    from sfumato.table.weighted import OutlinedTable
 
 
 # Options of ``sfumato collaborate`` and what becomes of them: plans, tables with roles, cut points.
@@ -183,7 +183,7 @@ def given_path(name: str, typed: str | None, in_file: Path | None, hint: str) ->
 @contextmanager
 def own_rows(
     data: str, options: ReadOptions, shared: SharedSchema, roles: dict[str, Role], home: Home | None
-) -> Iterator[Table | OutlinedTable]:
+) -> Iterator[Table | Rows]:
     """Read a party's table in the roles of the shared schema, or open it where its rows are not in memory."""
     from sfumato.collaborate.session.joining import in_shared_roles
 
@@ -219,9 +219,9 @@ def described(data: str, settings: dict[str, Any], memory: str | None = None) ->
 
 
 def _outline(data: str, options: ReadOptions, roles: dict[str, Role], memory: str) -> Table:
+    from sfumato.engines.blocks.rows import open_large
+    from sfumato.engines.memory_limit import Memory
     from sfumato.errors import SchemaError
-    from sfumato.rows.memory_limit import Memory
-    from sfumato.rows.out_of_core import open_large
     from sfumato.schema import Role
 
     large = open_large(data, memory=Memory.of(memory).n_bytes, options=options)
@@ -479,7 +479,7 @@ def party(
 
 def _take_part_jointly(
     own: PartyConfig,
-    table: Table | OutlinedTable,
+    table: Table | Rows,
     shared: SharedSchema,
     plan: Plan,
     hierarchies: dict[str, Path],

@@ -39,7 +39,8 @@ def command(output: str, k: int, quick: bool, force: bool) -> None:
     from sfumato.mechanisms.registry import build_mechanism
     from sfumato.project.describe import is_demo_folder, write_demo
     from sfumato.project.file import DEFAULT_MECHANISM
-    from sfumato.publishing.publish import propose_release, publish
+    from sfumato.publishing.propose import propose_release
+    from sfumato.publishing.publish import publish
     from sfumato.publishing.reaudit import audit_published
     from sfumato.report.in_short import Prediction
     from sfumato.report.render import report_html

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.making.release_away import release_away
 from sfumato.cli.options.asked import checked_output, merged_parameters, project_with_flags
-from sfumato.cli.options.homes import ENGINE_HELP, MEMORY_HELP, home_of
+from sfumato.cli.options.homes import ENGINE_HELP, MEMORY_HELP, Order, described, home_of, opened
 from sfumato.cli.options.named import hierarchy_files, hierarchy_option
 from sfumato.cli.options.preparing import (
     preparations_in,
@@ -35,26 +34,17 @@ from sfumato.cli.speaking.released import formula_warnings, order_warnings, said
 from sfumato.schema import PROJECT_NAME
 
 if TYPE_CHECKING:
+    from sfumato.engines.memory_limit import Memory
     from sfumato.manifest import AnyTable
     from sfumato.mechanisms.base import Mechanism, Release
     from sfumato.progress import Progress
-    from sfumato.publishing.together import LedgerUse, NotRecorded, Recording
+    from sfumato.publishing.from_project import OpenRows
+    from sfumato.publishing.proposals.base import Proposal
+    from sfumato.publishing.publish import Published
+    from sfumato.publishing.together import LedgerUse
     from sfumato.report.in_short import Prediction
-    from sfumato.table.coding import Source
     from sfumato.table.io.read import ReadOptions
     from sfumato.table.roles import ColumnGuess
-
-
-@dataclass(frozen=True)
-class Order:
-    """What is to be released, from a project file or from flags, and how."""
-
-    mechanism: str
-    built: Mechanism
-    output: Path | None
-    source: Source | None
-    make: Callable[[bool, Progress], tuple[Release, AnyTable]]
-    guesses: tuple[ColumnGuess, ...] = ()
 
 
 @click.command("release")
@@ -214,28 +204,9 @@ def command(
         data, settings["next_file"] = None, data
     if data and ledger is not None:
         raise InvalidParameterError("--ledger", "got DATA", allowed="given for the release of a project")
-    home = home_of(memory, engine)
-    if metadata and (dry_run or home is not None):
-        allowed = "given without --dry-run, --memory and --engine"
-        hint = "'sfumato metadata RELEASE' describes a release that was written"
-        raise InvalidParameterError("--metadata", "got one of them", allowed=allowed, hint=hint)
-    if home is not None and population_table is not None:
-        allowed = "given without --memory and --engine"
-        raise InvalidParameterError("--population-table", "got one", allowed=allowed)
-    if home is not None and settings.get("escape_formulas"):
-        raise InvalidParameterError("--escape-formulas", "got it", allowed="given without --memory and --engine")
-    if home is not None:
-        release_away(data, Path(project or PROJECT_NAME), settings, home, force, dry_run, as_json, ledger or "check")
-        return
-    if data and settings["mechanism"] is None:  # another may refuse what is public before it looks at any file
-        check_data_there(data)
     from sfumato.cli.speaking.summary import (
-        show_ages,
-        show_guesses,
         show_lines,
         show_notes,
-        show_persons,
-        show_readings,
         show_ready_hierarchies,
         show_release,
         show_verdict,
@@ -243,62 +214,138 @@ def command(
         warn_of_identifiers,
     )
     from sfumato.project.file import DEFAULT_MECHANISM
+    from sfumato.publishing.ledger import Ledger
+    from sfumato.publishing.proposals.base import DEFAULT_MEMORY
+    from sfumato.publishing.proposals.in_memory import InMemory
     from sfumato.publishing.publish import publish
-
-    place = Path(project or PROJECT_NAME)
-    if data:
-        order = _from_flags(data, settings, population_table)
-    else:
-        order = _from_project(place, settings, ledger or "check", population_table)
-    target = None if dry_run else checked_output(order.output, order.source, force=force)
-    if metadata and target is not None:
-        _check_descriptions(target, force=force)
-    bar, progress = progress_bar(order.mechanism)
-    with bar:
-        release, original = order.make(target is not None, progress)
-    show_guesses(order.guesses)
-    if not release.manifest.is_differentially_private:  # what is said then must not depend on a look at the rows
-        show_ages(order.guesses)
-        show_readings(original.coded_part.schema)
-        show_persons(original, order.guesses)
-        say_left_out(original)
-    if data:
-        say_not_used()
-    recorded = None if data else _checked_with_ledger(release, original, place, ledger or "check")
-    if target is not None:
-        published = publish(release, target, original=original, force=force, recorded=recorded)
-        release = published.release
-        warn_of_identifiers(published.audit)
-    if as_json:
-        click.echo(release.manifest.to_json(), nl=False)
+    from sfumato.publishing.together import checked_together
     from sfumato.report.in_short import MOST_UNIQUE, in_short
     from sfumato.report.prepared_columns import prepared_in_words, prepared_warnings
+    from sfumato.table.coding import Source
 
-    if order.mechanism == DEFAULT_MECHANISM:
-        bar, progress = progress_bar("what prediction keeps")
-        with bar:
-            short = in_short(release, original, order.built, quick=quick, progress=progress)
-        _note_no_target(order.built, original)
-        show_lines(short.headed())
-    else:
-        short = in_short(release)
-        show_release(release)
-    show_notes(prepared_in_words(release.manifest))
-    show_ready_hierarchies(order.built)
-    if target is None:
-        click.echo("dry run: nothing was written", err=True)
-    else:
+    home = home_of(memory, engine)
+    if metadata and dry_run:
+        hint = "'sfumato metadata RELEASE' describes a release that was written"
+        raise InvalidParameterError("--metadata", "got --dry-run", allowed="given without it", hint=hint)
+    place, use = Path(project or PROJECT_NAME), ledger or "check"
+    if data and settings["mechanism"] is None:  # another may refuse what is public before it looks at any file
+        check_data_there(data)
+    order = _from_flags(data, settings, population_table) if data else _from_project(place, settings, population_table)
+    target = None
+    if home is not None:
+        target = home.checked_output(order, force=force, dry_run=dry_run)
+    elif not dry_run:
+        target = checked_output(order.output, Source(order.path, ""), force=force)
+    if metadata and target is not None:
+        _check_descriptions(target, force=force)
+    limit = DEFAULT_MEMORY if home is None else home.memory
+    with opened(home, order.name) as (open_rows, progress):
+        proposal, guesses = _proposed(order, open_rows, limit, use, target, progress)
+        _say_what_was_read(proposal, guesses, limit)
+        if order.project is None:
+            say_not_used()
+            recorded = None
+        else:
+            recorded = said_of(checked_together(proposal, Ledger.of_project(order.project.path), use, limit))
+        release, published = proposal.release, None
+        if target is not None:
+            published = publish(proposal, target, force=force, recorded=recorded, memory=limit, progress=progress)
+            release = published.release
+    if published is not None:  # before prediction is measured, which takes longer than all else
+        warn_of_identifiers(published.audit)
         show_verdict(published.audit)
         click.echo(f"wrote {published.table_path} and {published.manifest_path}", err=True)
         if metadata:
-            _describe(published.table_path, force=force)
-    said = [*short.warnings(), *order_warnings(release), *prepared_warnings(release.manifest)]
+            _describe(published, force=force)
+    if as_json:
+        click.echo(release.manifest.to_json(), nl=False)
+    short = None
+    if isinstance(proposal, InMemory) and order.name == DEFAULT_MECHANISM:
+        bar, measuring = progress_bar("what prediction keeps")
+        with bar:
+            short = in_short(release, proposal.original, order.mechanism, quick=quick, progress=measuring)
+        _note_no_target(order.mechanism, proposal.original)
+        show_lines(short.headed())
+    else:
+        show_release(release)
+    show_notes(prepared_in_words(release.manifest))
+    show_ready_hierarchies(order.mechanism)
+    if target is None:
+        measured = "" if isinstance(proposal, InMemory) else "; the promises were measured on counts or on a sample"
+        click.echo(f"dry run: nothing was written{measured}", err=True)
+    own = short or (in_short(release) if isinstance(proposal, InMemory) else None)
+    said = [*(own.warnings() if own else ()), *order_warnings(release), *prepared_warnings(release.manifest)]
     show_warnings([*said, *formula_warnings(release, target)])
-    if order.mechanism == DEFAULT_MECHANISM and not quick and short.unique > MOST_UNIQUE:
-        _offer_remedy(release, original, order, short.prediction)
+    if short is not None and isinstance(proposal, InMemory) and not quick and short.unique > MOST_UNIQUE:
+        _offer_remedy(release, proposal.original, order.mechanism, short.prediction)
 
 
-def _offer_remedy(release: Release, original: AnyTable, order: Order, prediction: Prediction | str) -> None:
+def _proposed(
+    order: Order,
+    open_rows: OpenRows | None,
+    memory: Memory,
+    ledger: LedgerUse,
+    target: Path | None,
+    progress: Progress,
+) -> tuple[Proposal, Sequence[ColumnGuess]]:
+    """Let the mechanism propose a release of the table, wherever it is opened; one that is not published is audited."""
+    from sfumato.cli.speaking.summary import showing_new_key
+    from sfumato.publishing.from_project import propose_project
+    from sfumato.publishing.proposals.in_memory import InMemory
+    from sfumato.publishing.propose import propose, why_written_whole
+
+    if order.project is not None:
+        with showing_new_key(order.project.path.parent):
+            made = propose_project(
+                order.project,
+                mechanism=order.mechanism,
+                open_rows=open_rows,
+                memory=memory,
+                is_published=target is not None,
+                target=target,
+                ledger=ledger,
+                progress=progress,
+            )
+        return made, ()
+    original, guesses = described(order, open_rows, memory)
+    why = why_written_whole(target, escapes_formulas=order.escapes_formulas)
+    made = propose(original, order.mechanism, memory, all_rows_for=why, progress=progress)
+    if isinstance(made, InMemory) and target is None:
+        made = replace(made, release=made.audited_in_memory())
+    made = made.with_order_kept() if order.keeps_order else made
+    return made.with_formulas_escaped() if order.escapes_formulas else made, guesses
+
+
+def _say_what_was_read(proposal: Proposal, guesses: Sequence[ColumnGuess], memory: Memory) -> None:
+    """Say what the columns were taken for and who is in the table."""
+    from sfumato.cli.speaking.summary import (
+        show_ages,
+        show_guesses,
+        show_notes,
+        show_persons,
+        show_readings,
+        show_repeating,
+    )
+    from sfumato.engines.persons import identifiers_away, person_notes_away
+    from sfumato.engines.protocol import Rows
+
+    original = proposal.original
+    show_guesses(guesses)
+    if proposal.release.manifest.is_differentially_private:
+        return  # what is said then must not depend on a look at the rows
+    show_ages(guesses)
+    if isinstance(original, Rows):
+        show_readings(original.schema)
+        show_repeating(identifiers_away(original, memory.n_bytes))
+        show_notes(person_notes_away(original))
+        say_left_out(original.outline)
+    else:
+        show_readings(original.coded_part.schema)
+        show_persons(original, guesses)
+        say_left_out(original)
+
+
+def _offer_remedy(release: Release, original: AnyTable, mechanism: Mechanism, prediction: Prediction | str) -> None:
     """Say by which command few rows are unique: the one that was typed, with other roles and another k."""
     from sfumato.cli.speaking.summary import show_remedy
     from sfumato.report.reproduction import options_of_roles
@@ -306,7 +353,7 @@ def _offer_remedy(release: Release, original: AnyTable, order: Order, prediction
 
     bar, progress = progress_bar("fewer unique rows")
     with bar:
-        remedy = remedy_for(release, original, order.built, prediction, progress=progress)
+        remedy = remedy_for(release, original, mechanism, prediction, progress=progress)
     if remedy is None:
         return
     context = click.get_current_context()
@@ -348,27 +395,16 @@ def _check_descriptions(released: Path, *, force: bool) -> None:
         check_writable(metadata_path(released, kind), force=force)
 
 
-def _describe(released: Path, *, force: bool) -> None:
+def _describe(published: Published, *, force: bool) -> None:
     """Describe a release by the files that were written, as whoever gets them can."""
     from sfumato.mechanisms.base import Release
-    from sfumato.publishing.manifest_file import manifest_path_for
-    from sfumato.publishing.reaudit import read_manifest, read_released
+    from sfumato.publishing.reaudit import read_manifest
     from sfumato.report.metadata import KINDS, Publication, write_metadata
 
-    manifest, _ = read_manifest(manifest_path_for(released))
-    release = Release(read_released(released, manifest), manifest)
-    written = write_metadata(release, released, KINDS, Publication(), force=force)
+    manifest, _ = read_manifest(published.manifest_path)
+    release = Release(published.release.table, manifest)
+    written = write_metadata(release, published.table_path, KINDS, Publication(), force=force)
     click.echo(f"wrote {', '.join(map(str, written))}", err=True)
-
-
-def _checked_with_ledger(
-    release: Release, original: AnyTable, project: Path, use: LedgerUse
-) -> Recording | NotRecorded:
-    """Check a project's release together with its earlier ones, and say what was found."""
-    from sfumato.publishing.ledger import Ledger
-    from sfumato.publishing.together import checked_together
-
-    return said_of(checked_together(release, original, Ledger.of_project(project), use))
 
 
 def _note_no_target(mechanism: Mechanism, original: AnyTable) -> None:
@@ -381,36 +417,30 @@ def _note_no_target(mechanism: Mechanism, original: AnyTable) -> None:
 
 
 def _from_flags(data: str, settings: dict[str, Any], population_table: str | None) -> Order:
-    from sfumato.mechanisms.baselines.features import described_publicly
     from sfumato.mechanisms.registry import build_mechanism, mechanism_info
     from sfumato.project.file import DEFAULT_MECHANISM
-    from sfumato.publishing.publish import make_release, propose_release, refuse_preparation
-    from sfumato.table.understanding import read_understood
+    from sfumato.publishing.propose import refuse_preparation
 
-    options, roles, confirmed = read_options(settings), given_roles(settings), confirmed_columns(settings)
-    asked = preparations_in(settings)
+    options, preparations = read_options(settings), preparations_in(settings)
     name = settings["mechanism"] or DEFAULT_MECHANISM
+    if preparations and mechanism_info(name).is_differentially_private:
+        refuse_preparation(name)
     _check_takes_population(name, population_table)
-    guesses: tuple[ColumnGuess, ...] = ()
-    if mechanism_info(name).is_differentially_private:
-        if asked:
-            refuse_preparation(name)
-        table = described_publicly(data, options, roles)
-    else:
-        declared = (*confirmed, *hierarchy_files(settings["hierarchies"]))  # a hierarchy lists the values of a column
-        understood = read_understood(data, options, roles, preparations=asked, confirmed=declared)
-        table, guesses = understood.prepared(), understood.guessed
     built = build_mechanism(name, merged_parameters(name, {}, settings))
     built = built.with_cells(settings["cells"], settings["max_copies"])
-    mechanism = _with_population(built, population_table, options)
-    output = Path(settings["output"]) if settings["output"] else None
-
-    def make(is_published: bool, progress: Progress) -> tuple[Release, AnyTable]:
-        made = (propose_release if is_published else make_release)(table, mechanism, progress=progress)
-        made = made.with_order_kept() if settings["keep_order"] else made
-        return made.with_formulas_escaped() if settings["escape_formulas"] else made, table
-
-    return Order(name, mechanism, output, table.source, make, guesses)
+    return Order(
+        name,
+        data,
+        _with_population(built, population_table, options),
+        Path(settings["output"]) if settings["output"] else None,
+        options,
+        given_roles(settings),
+        confirmed=confirmed_columns(settings),
+        with_hierarchies=tuple(hierarchy_files(settings["hierarchies"])),
+        preparations=preparations,
+        keeps_order=settings["keep_order"],
+        escapes_formulas=settings["escape_formulas"],
+    )
 
 
 def _check_takes_population(name: str, population_table: str | None) -> None:
@@ -433,22 +463,12 @@ def _with_population(mechanism: Mechanism, path: str | None, options: ReadOption
     return mechanism.with_population(Population.of(read_original(path, options.of_files())))
 
 
-def _from_project(
-    path: Path, settings: dict[str, Any], ledger: LedgerUse, population_table: str | None = None
-) -> Order:
-    from sfumato.cli.speaking.summary import showing_new_key
-    from sfumato.publishing.from_project import built_for, release_project
-    from sfumato.table.coding import Source
+def _from_project(path: Path, settings: dict[str, Any], population_table: str | None) -> Order:
+    from sfumato.publishing.from_project import built_for
 
     project = project_with_flags(path, settings)
     _check_takes_population(str(project.mechanism), population_table)
     mechanism = _with_population(built_for(project), population_table, project.options)
-
-    def make(is_published: bool, progress: Progress) -> tuple[Release, AnyTable]:
-        with showing_new_key(project.path.parent):
-            return release_project(
-                project, mechanism=mechanism, is_published=is_published, ledger=ledger, progress=progress
-            )
-
-    source = Source(str(project.data), "")
-    return Order(str(project.mechanism), mechanism, project.output, source, make)
+    return Order(
+        str(project.mechanism), str(project.data), mechanism, project.output, project.options, {}, project=project
+    )

@@ -6,12 +6,12 @@ A home says what it can hold and how tables are opened. The commands are the sam
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
@@ -20,14 +20,17 @@ from sfumato.cli.options.tables import (
 )
 
 if TYPE_CHECKING:
+    from sfumato.engines.memory_limit import Memory
+    from sfumato.engines.protocol import Rows
     from sfumato.manifest import AnyTable
+    from sfumato.mechanisms.base import Mechanism
     from sfumato.progress import Progress
     from sfumato.project.file import Project
-    from sfumato.rows.memory_limit import Memory
+    from sfumato.publishing.from_project import OpenRows
     from sfumato.schema import Role
     from sfumato.table.io.read import ReadOptions
     from sfumato.table.preparing.declared import Preparation
-    from sfumato.table.weighted import OutlinedTable
+    from sfumato.table.roles import ColumnGuess
 
 DEFAULT_MEMORY = "1GB"
 FEW_ROWS = 5_000_000
@@ -41,16 +44,26 @@ ENGINE_HELP = "Work on a Spark cluster, spark://host:port (Parquet); --memory th
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be released, from a project file or from flags."""
+    """What is to be released, from a project file or from flags, and how.
 
+    Parameters
+    ----------
+    with_hierarchies : sequence of str
+        Columns whose values somebody has listed in a hierarchy, and so decided to release.
+    """
+
+    name: str
     path: str
-    mechanism: Any
+    mechanism: Mechanism
     output: Path | None
     options: ReadOptions
     roles: dict[str, Role]
     project: Project | None = None
     confirmed: Sequence[str] = ()
+    with_hierarchies: Sequence[str] = ()
     preparations: Sequence[Preparation] = ()
+    keeps_order: bool = False
+    escapes_formulas: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,13 +73,9 @@ class AskedAudit:
     path: str
     manifest_path: Path
     original: str | None
-    project: Project | None
+    project: str | None
     options: ReadOptions
     roles: dict[str, Role]
-
-
-Open = Callable[..., "OutlinedTable"]
-"""Opens the table of a path, described by ``schema`` or as it is, read with ``options``."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +98,7 @@ class Home(ABC):
         """Refuse a table that would be refused in the end."""
 
     @abstractmethod
-    def opened(self, what: str) -> AbstractContextManager[tuple[Open, Progress]]:
+    def opened(self, what: str) -> AbstractContextManager[tuple[OpenRows, Progress]]:
         """Open it for the length of a ``with`` block, with a bar that begins with these words."""
 
 
@@ -97,10 +106,10 @@ def home_of(memory: str | None, engine: str | None) -> Home | None:
     """Home that the options name; ``None``: the table is held in memory."""
     if memory is None and engine is None:
         return None
-    from sfumato.rows.memory_limit import Memory
+    from sfumato.engines.memory_limit import Memory
 
     if engine is not None:
-        from sfumato.rows.spark.master import Master
+        from sfumato.engines.spark.master import Master
 
         limit = Memory.of(memory or DEFAULT_MEMORY)
         Master.of(engine)
@@ -131,10 +140,10 @@ class InBlocks(Home):
         """Refuse nothing, as above."""
 
     @contextmanager
-    def opened(self, what: str) -> Iterator[tuple[Open, Progress]]:
+    def opened(self, what: str) -> Iterator[tuple[OpenRows, Progress]]:
         """Show a bar."""
-        from sfumato.rows.memory_limit import hold_little
-        from sfumato.rows.out_of_core import open_large
+        from sfumato.engines.blocks.rows import open_large
+        from sfumato.engines.memory_limit import hold_little
 
         hold_little()
         bar, progress = progress_bar(what)
@@ -154,16 +163,20 @@ class OnCluster(Home):
 
     def checked_output(self, order: Order, *, force: bool, dry_run: bool) -> Path | None:
         """Refuse, before Java is started, what the files say of themselves that the cluster would refuse."""
+        from sfumato.publishing.propose import check_mechanism_fits
+
         _refuse_other_formats(order.path, order.options)
         target = None if dry_run else self._checked_target(order, force=force)
-        _say_if_few(_check_data(order))
+        n_rows, n_columns = _check_data(order)
+        check_mechanism_fits(order.mechanism, n_rows, n_columns, self.memory, order.path)
+        _say_if_few(n_rows)
         return target
 
     @staticmethod
     def _checked_target(order: Order, *, force: bool) -> Path:
         from sfumato.errors import InvalidParameterError
+        from sfumato.publishing.cluster_folder import check_folder_targets
         from sfumato.publishing.manifest_file import manifest_path_for
-        from sfumato.publishing.spark import check_folder_targets
 
         if order.output is None:
             hint = "a name such as -o release.parquet; or try --dry-run"
@@ -173,11 +186,13 @@ class OnCluster(Home):
 
     def check_audit(self, asked: AskedAudit) -> None:
         """Refuse files of other formats, and files that the cluster would refuse, before Java is started."""
+        from sfumato.engines.spark.rows import check_cluster_file
+        from sfumato.project.file import load_project
         from sfumato.publishing.reaudit import read_manifest
-        from sfumato.rows.spark.table import check_cluster_file
         from sfumato.table.io.parquet import StoredParquet
 
-        original, project, options = asked.original, asked.project, asked.options
+        original, options = asked.original, asked.options
+        project = None if asked.project is None else load_project(asked.project)
         _refuse_other_formats(asked.path, replace(options, format=None))
         if project is not None:
             _refuse_other_formats(str(project.data), project.options)
@@ -193,16 +208,16 @@ class OnCluster(Home):
 
     def check_table(self, path: str, options: ReadOptions, roles: dict[str, Role]) -> None:
         """Refuse a file of another format, or one that the cluster would refuse, before Java is started."""
-        from sfumato.rows.spark.table import check_cluster_file
+        from sfumato.engines.spark.rows import check_cluster_file
 
         _refuse_other_formats(path, options)
         _say_if_few(check_cluster_file(path, options, named=roles)[0])
 
     @contextmanager
-    def opened(self, what: str) -> Iterator[tuple[Open, Progress]]:
+    def opened(self, what: str) -> Iterator[tuple[OpenRows, Progress]]:
         """Open a session with the cluster."""
-        from sfumato.rows.spark.session import spark_session
-        from sfumato.rows.spark.table import open_cluster
+        from sfumato.engines.spark.rows import open_cluster
+        from sfumato.engines.spark.session import spark_session
 
         bar, progress = progress_bar("connecting to the cluster")
         with bar, spark_session(self.engine, memory=self.memory.n_bytes) as session:
@@ -228,9 +243,9 @@ def _refuse_other_formats(path: str, options: ReadOptions) -> None:
         raise InvalidParameterError("a table with --engine", f"got {path!r}", allowed=allowed)
 
 
-def _check_data(order: Order) -> int:
-    """Refuse data that the cluster would refuse, by what their files say of themselves; gives the number of rows."""
-    from sfumato.rows.spark.table import check_cluster_file
+def _check_data(order: Order) -> tuple[int, int]:
+    """Refuse data that the cluster would refuse, by what their files say of themselves; gives rows and columns."""
+    from sfumato.engines.spark.rows import check_cluster_file
     from sfumato.schema import Column, Schema
     from sfumato.table.io.parquet import StoredParquet
 
@@ -242,7 +257,7 @@ def _check_data(order: Order) -> int:
         schema = Schema.of(Column(name, order.roles[name]) for name in names) if is_whole else None
     if schema is not None:
         schema.check_quasi_identifiers("to release")
-    return n_rows
+    return n_rows, len(names)
 
 
 def _say_if_few(n_rows: int) -> None:
@@ -255,12 +270,50 @@ def _say_if_few(n_rows: int) -> None:
 # Tables that are opened.
 
 
-def opened_project(open_table: Open, project: Project) -> OutlinedTable:
+@contextmanager
+def opened(home: Home | None, what: str) -> Iterator[tuple[OpenRows | None, Progress]]:
+    """Open where rows are, with a bar; ``None`` opens them in memory."""
+    if home is not None:
+        with home.opened("reading") as (open_rows, progress):
+            yield open_rows, progress
+        return
+    bar, progress = progress_bar(what)
+    with bar:
+        yield None, progress
+
+
+def described(
+    order: Order, open_rows: OpenRows | None, memory: Memory
+) -> tuple[AnyTable | Rows, Sequence[ColumnGuess]]:
+    """Open a table that nobody has described, with the roles that are given and the others guessed."""
+    from sfumato.engines.persons import one_row_each
+    from sfumato.mechanisms.baselines.features import described_publicly
+    from sfumato.mechanisms.registry import is_differentially_private
+    from sfumato.table.understanding import read_understood, understand
+
+    confirmed = (*order.confirmed, *order.with_hierarchies)
+    if open_rows is None and is_differentially_private(order.mechanism):
+        return described_publicly(order.path, order.options, order.roles), ()
+    if open_rows is None:
+        understood = read_understood(
+            order.path, order.options, order.roles, preparations=order.preparations, confirmed=confirmed
+        )
+        return understood.prepared(), understood.guessed
+    rows = seen(open_rows, order.path, order.options, order.roles)
+    rows = rows.with_schema(rows.schema.with_confirmed(confirmed))
+    understood = understand(rows.outline, order.roles, preparations=order.preparations)
+    rows = described_as(rows, understood.table)
+    rule = order.options.one_row_per_person
+    rows = rows if rule is None else one_row_each(rows, rule, memory.n_bytes)
+    return rows.prepared(understood.preparations), understood.guessed
+
+
+def opened_project(open_table: OpenRows, project: Project) -> Rows:
     """Open the table of a project as the project describes it."""
     return project.opened_by(lambda schema: open_table(project.data, schema=schema, options=project.options))
 
 
-def seen(open_table: Open, path: str, options: ReadOptions, roles: dict[str, Role]) -> OutlinedTable:
+def seen(open_table: OpenRows, path: str, options: ReadOptions, roles: dict[str, Role]) -> Rows:
     """Open a table that nobody has described; refuses one with a column of which nothing can be guessed."""
     from sfumato.errors import SchemaError
     from sfumato.table.io.read import check_formats
@@ -275,7 +328,7 @@ def seen(open_table: Open, path: str, options: ReadOptions, roles: dict[str, Rol
     return opened
 
 
-def described_as(opened: OutlinedTable, described: AnyTable) -> OutlinedTable:
+def described_as(opened: Rows, described: AnyTable) -> Rows:
     """Give an opened table the schema that its outline was described by."""
     from sfumato.table.coding import Table
 

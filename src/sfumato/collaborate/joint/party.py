@@ -48,6 +48,7 @@ from sfumato.measures.loss import generalized_certainty_penalty
 from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
 from sfumato.publishing.manifest_file import manifest_path_for
+from sfumato.publishing.proposals.in_memory import InMemory
 from sfumato.publishing.publish import Published, check_targets, staged
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
@@ -294,7 +295,7 @@ def _staged(
             if output is None:
                 _audited(release, rows)
             else:
-                publish = stack.enter_context(staged(release, output, original=rows, force=force))
+                publish = stack.enter_context(staged(InMemory(release, rows), output, force=force))
         except SfumatoError:
             with suppress(CollaborationError):
                 session.accuse(session.me, RELEASE, "stopped")

@@ -32,7 +32,8 @@ from sfumato.collaborate.shared_schema import Counts, SharedColumn, SharedSchema
 from sfumato.collaborate.transport.channel import Words
 from sfumato.collaborate.transport.messages import SIZE_LIMIT, size_limit_of_counts
 from sfumato.counting.cells import TooManyCellsError
-from sfumato.counting.rows import count_rows
+from sfumato.engines.memory_limit import Memory, give_back
+from sfumato.engines.protocol import Rows
 from sfumato.errors import (
     CollaborationError,
     InvalidParameterError,
@@ -46,19 +47,13 @@ from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.progress import Progress
 from sfumato.publishing.manifest_file import manifest_path_for
-from sfumato.publishing.out_of_core.release import staged_large
-from sfumato.publishing.out_of_core.sampled import ColumnProposal
-from sfumato.publishing.publish import (
-    Published,
-    check_targets,
-    make_release,
-    propose_release,
-    staged,
-)
-from sfumato.rows.memory_limit import Memory, give_back
+from sfumato.publishing.proposals.in_memory import InMemory
+from sfumato.publishing.proposals.sampled import ColumnProposal
+from sfumato.publishing.propose import make_release, propose_release
+from sfumato.publishing.publish import Published, check_output, check_targets, staged
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import CodedColumn, Table
-from sfumato.table.weighted import CountedTable, OutlinedTable
+from sfumato.table.weighted import CountedTable
 
 if TYPE_CHECKING:
     from sfumato.collaborate.selection_only import Prepared
@@ -313,7 +308,7 @@ class PartyResult:
 
 def take_part(
     config: PartyConfig,
-    table: Table | OutlinedTable,
+    table: Table | Rows,
     schema: SharedSchema,
     plan: Plan,
     *,
@@ -391,14 +386,11 @@ def take_part(
     return PartyResult(who, selection, final, published, *sizes, record.seconds, warnings)
 
 
-def _counted(
-    table: OutlinedTable, schema: SharedSchema, memory: Memory | None, target: Path | None, force: bool
-) -> LargeRows:
-    from sfumato.publishing.out_of_core.release import check_large_targets
-    from sfumato.rows.memory_limit import Memory
+def _counted(table: Rows, schema: SharedSchema, memory: Memory | None, target: Path | None, force: bool) -> LargeRows:
+    from sfumato.engines.memory_limit import Memory
 
     if target is not None:
-        check_large_targets(table, target, force=force)
+        check_output(table, target, manifest_path_for(target), force=force)
     return LargeRows.of(table, schema, memory or Memory.of(_MEMORY))
 
 
@@ -483,7 +475,7 @@ def _staged(
             else:
                 release = (make_release if output is None else propose_release)(rows, releaser)
                 if output is not None:
-                    publish = stack.enter_context(staged(release, output, original=rows, force=force))
+                    publish = stack.enter_context(staged(InMemory(release, rows), output, force=force))
         except SfumatoError:
             with suppress(CollaborationError):
                 session.accuse(session.me, RELEASE, "stopped")
@@ -508,12 +500,12 @@ class LargeRows:
         Every column by itself, and every feature's values with the classes.
     """
 
-    original: OutlinedTable
+    original: Rows
     counted: CountedTable
     memory: Memory
 
     @classmethod
-    def of(cls, original: OutlinedTable, schema: SharedSchema, memory: Memory) -> LargeRows:
+    def of(cls, original: Rows, schema: SharedSchema, memory: Memory) -> LargeRows:
         """Count, in one pass, how often each value of a feature occurs with each class.
 
         Raises
@@ -523,7 +515,7 @@ class LargeRows:
         """
         schema.check_table(original.outline)
         target = schema.target.name
-        found = count_rows(original, [target], beside=schema.names, most_cells=memory.most_cells(1))
+        found = original.distinct([target], beside=schema.names, most_cells=memory.most_cells(1))
         pairs = {(feature, by): counts.T for (by, feature), counts in found.pairs.items()}
         whole = CountedTable.of(original.outline, (), (), np.array([original.n_rows], dtype=np.int64))
         return cls(original, replace(whole, pairs=pairs), memory)
@@ -537,7 +529,7 @@ class LargeRows:
         if output is None:
             yield proposal.release, publish_nothing
             return
-        with staged_large(proposal, output, self.memory, force=force) as appear:
+        with staged(proposal, output, force=force, memory=self.memory) as appear:
             yield proposal.release, appear
 
 
@@ -571,13 +563,13 @@ def propose_projection(rows: LargeRows, releaser: ProjectionReleaser) -> Project
     claims = read_claims(release.manifest.to_dict())
     level = measure(promise, ReleaseVsOriginal(Columns(rows.counted), Columns(rows.original.outline), claims))
     audited = with_audited(release.manifest.guarantees, [level])
-    return ProjectionProposal(rows.original, release.with_manifest(guarantees=audited))
+    return ProjectionProposal(release.with_manifest(guarantees=audited), rows.original)
 
 
 def _smallest_class(rows: LargeRows, names: Sequence[str], cut: Sequence[SharedColumn]) -> int | None:
     """Rows of the rarest combination of what is released; ``None`` where there are too many to be counted."""
     try:
-        cells = count_rows(rows.original, names, most_cells=rows.memory.most_cells(len(names)))
+        cells = rows.original.distinct(names, most_cells=rows.memory.most_cells(len(names)))
     except (TooManyCellsError, SchemaError):
         return None
     _, classes = np.unique(in_intervals(cells, cut).codes(names), axis=0, return_inverse=True)

@@ -599,6 +599,10 @@ class GlobalRecoder(HierarchyRecoder):
         """Begin to measure the time that a recoding may take."""
         return TimeLimit(self.max_seconds)
 
+    def why_all_rows(self, schema: Schema) -> str:
+        """Levels of an earlier release are not looked for among coarser ones."""
+        return "levels of an earlier release need" if self.fixed_levels is not None else ""
+
     def at_levels(self, levels: Mapping[str, int]) -> Self:
         """Give the same recoder, which searches nothing: each column is taken at a given level, or at its highest."""
         own = copy.copy(self)

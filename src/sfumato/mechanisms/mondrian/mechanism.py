@@ -185,19 +185,15 @@ class Mondrian(Recoder):
         sensitive = Requested.of(self).columns(schema)
         return tuple(dict.fromkeys([*schema.names(Role.QUASI_IDENTIFIER), *targets, *sensitive]))
 
-    def check_counts_are_enough(self, schema: Schema) -> None:
-        """Refuse to divide equal rows, to compare single rows with a population, or to protect a quasi-identifier."""
-        hint = "hold the table in memory (set no limit)"
+    def why_all_rows(self, schema: Schema) -> str:
+        """Relaxed cuts divide equal rows, single rows are compared with a population, and a column can be both."""
         if not self.strict:
-            allowed = "true for a table that is not in memory: relaxed cuts divide equal rows"
-            raise InvalidParameterError("strict", "got false", allowed=allowed, hint=hint, remedy=("parameters",))
+            return "relaxed cuts (strict = false), which divide equal rows, need"
         if about := PopulationPromises.of(self).levels:
-            allowed = "left out for a table that is not in memory: every person is compared with the population"
-            raise InvalidParameterError(about[0], "got one", allowed=allowed, hint=hint, remedy=("parameters",))
+            return f"{about[0]}, which compares every person with the population, needs"
         promised = Requested.of(self).columns(schema)
-        if both := [name for name in schema.names(Role.SENSITIVE_QUASI_IDENTIFIER) if name in promised]:
-            problem = "is sensitive and a quasi-identifier, which needs the whole table in memory"
-            raise SchemaError(problem, column=both[0], hint=hint, remedy=("no_l",))
+        both = [name for name in schema.names(Role.SENSITIVE_QUASI_IDENTIFIER) if name in promised]
+        return f"'{both[0]}', which is sensitive and a quasi-identifier, needs" if both else ""
 
     def release_by_sample(
         self,

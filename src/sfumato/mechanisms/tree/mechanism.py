@@ -267,8 +267,6 @@ class ErrorRiskTree(Recoder):
         table = self._checked(table)
         targets = Targets.of(table, self.criterion, self.targets)
         promised = Requested.of(self).of_one_column(table)
-        if isinstance(table, CountedTable):
-            self.check_counts_are_enough(table.schema)
         persons = None if isinstance(table, CountedTable) else person_codes(table)
         if persons is not None:
             return self._recoded_by_persons(table, persons, targets, promised, progress)
@@ -429,14 +427,9 @@ class ErrorRiskTree(Recoder):
         part_of_leaf[grouped.leaf_of_row] = cover.home
         return Recoding(axes, cover, _PartsOfLeaves(part_of_leaf, find), entry_of_row)
 
-    def check_counts_are_enough(self, schema: Schema) -> None:
-        """Refuse tiered cells, of which each row lends by itself."""
-        if self.generalization == "tiered":
-            allowed = "uniform for tables larger than memory; tiered cells share rows one by one"
-            hint = "choose generalization=uniform, or hold the table in memory"
-            raise InvalidParameterError(
-                "generalization", "got 'tiered'", allowed=allowed, hint=hint, remedy=("parameters",)
-            )
+    def why_all_rows(self, schema: Schema) -> str:
+        """Tiered cells share rows one by one."""
+        return "tiered cells (generalization = tiered) need" if self.generalization == "tiered" else ""
 
     def _check_parameters(self) -> None:
         self.check_parameters("generalization", "rule", "criterion", "refine", "min_samples_leaf", "guide", "splits")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +17,9 @@ from sfumato.table.coding import CodedColumn, Prepared, Table
 from sfumato.table.preparing.cells import ages, masked, numbers_prepared, shifted
 from sfumato.table.preparing.declared import Preparation, Scope, check_fits
 from sfumato.table.preparing.keyed import PreparationKeys, days_of, pseudonym_of
-from sfumato.table.weighted import OpenColumn, OutlinedTable
+from sfumato.table.weighted import OpenColumn
 
 AnyTable = Table | BinaryTable
-Opened = TypeVar("Opened", bound=OutlinedTable)
 
 
 def prepared(table: AnyTable, preparations: Sequence[Preparation], keys: PreparationKeys | None = None) -> AnyTable:
@@ -69,20 +67,6 @@ def prepared(table: AnyTable, preparations: Sequence[Preparation], keys: Prepara
     done = Prepared(tuple(preparations), before, keys if any(asked.is_keyed for asked in preparations) else None)
     schema = Schema.of(described.values(), plain.schema.missing)
     return table.with_coded_part(replace(plain, schema=schema, columns=columns, prepared=done))
-
-
-def prepared_rows(opened: Opened, preparations: Sequence[Preparation]) -> Opened:
-    """Prepare a table whose rows are not in memory: by what becomes of the distinct values of each column.
-
-    Raises
-    ------
-    SchemaError
-        If an operation is none of single cells, or a column has too many distinct values to be listed.
-    """
-    outline = prepared(opened.outline, preparations)
-    if not isinstance(outline, Table):
-        raise AssertionError
-    return replace(opened, outline=outline)
 
 
 def _by_persons(asked: Preparation, table: Table) -> Preparation:

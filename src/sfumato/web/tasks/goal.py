@@ -19,7 +19,7 @@ from sfumato.mechanisms.registry import build_mechanism, check_value, find_mecha
 from sfumato.parameters import Parameter
 from sfumato.project.edit import ProjectChanges, edit_project
 from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project
-from sfumato.publishing.publish import check_escapes
+from sfumato.publishing.proposals.in_memory import check_escapes
 from sfumato.report.guarantee_texts import share_in_words
 from sfumato.schema import WITHHELD, Role
 from sfumato.table.binary import BinaryTable

@@ -30,7 +30,8 @@ from sfumato.project.file import DEFAULT_MECHANISM, Project, load_project, parse
 from sfumato.publishing.from_project import release_project
 from sfumato.publishing.ledger import Ledger
 from sfumato.publishing.manifest_file import manifest_path_for
-from sfumato.publishing.publish import Published, check_escapes, check_targets, publish
+from sfumato.publishing.proposals.in_memory import InMemory, check_escapes
+from sfumato.publishing.publish import Published, check_targets, publish
 from sfumato.publishing.reaudit import audit_published, beside_original, read_manifest, read_released
 from sfumato.publishing.together import checked_together
 from sfumato.report.guarantee_texts import NOT_MEASURED
@@ -349,10 +350,11 @@ def _published(project: Project, target: Path, tell: Tell) -> tuple[Published, A
     if plain.schema.target is None:
         tell.log(_NO_TARGET)
     _begin(tell, "writing and auditing the files")
-    recorded = checked_together(made, original, Ledger.of_project(project.path))
+    proposal = InMemory(made, original)
+    recorded = checked_together(proposal, Ledger.of_project(project.path))
     for line in recorded.lines:
         tell.log(f"{line[0].upper()}{line[1:]}.")
-    return publish(made, target, original=original, recorded=recorded), original
+    return publish(proposal, target, recorded=recorded), original
 
 
 def _audited(published: Published, original: AnyTable, tell: Tell) -> tuple[Release, AuditReport]:

@@ -28,7 +28,7 @@ from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import GUARANTEES, DifferentialPrivacy, KAnonymity, LDiversity
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 from tests.guarantee_names import name_of

@@ -17,7 +17,7 @@ from sfumato.audit.verify import audit_release
 from sfumato.datasets.admissions import admissions
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.coding import CodedColumn, Table
 

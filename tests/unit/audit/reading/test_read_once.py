@@ -13,7 +13,7 @@ from sfumato.datasets.admissions import admissions
 from sfumato.errors import ColumnNotFoundError
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.coding import Table
 

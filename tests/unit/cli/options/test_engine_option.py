@@ -8,8 +8,8 @@ import pytest
 
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
+from sfumato.engines.spark.master import Master
 from sfumato.errors import InvalidParameterError
-from sfumato.rows.spark.master import Master
 from sfumato.table.io.write import write_table
 
 URL = "spark://127.0.0.1:1"

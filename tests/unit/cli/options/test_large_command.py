@@ -9,9 +9,9 @@ import pytest
 
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
+from sfumato.engines.blocks import rows as distinct
 from sfumato.mechanisms.base import Needs
 from sfumato.mechanisms.registry import registered_mechanisms
-from sfumato.rows import out_of_core as distinct
 from sfumato.table.io.write import write_table
 
 MEMORY = ["--memory", "600MB"]
@@ -146,7 +146,7 @@ def test_what_needs_all_rows_is_refused_before_anything_is_read(tmp_path, capsys
 
 def test_a_column_with_too_many_values_needs_a_role(name, capsys):
     """Its role is not guessed from a part of its values."""
-    with patch.object(distinct, "_FEWEST_PENDING", 100), patch("sfumato.rows.memory_limit._BYTES_A_VALUE", 10**6):
+    with patch.object(distinct, "_FEWEST_PENDING", 100), patch("sfumato.engines.memory_limit._BYTES_A_VALUE", 10**6):
         assert run(["release", name, *RECODING, *MEMORY, "-o", "out.csv"]) == 3
 
     assert "'patient_id': has too many distinct values" in capsys.readouterr().err

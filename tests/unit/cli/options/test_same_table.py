@@ -15,9 +15,9 @@ import xlsxwriter
 
 from sfumato.cli.main import run
 from sfumato.cli.options.tables import apply_roles
+from sfumato.engines.blocks.rows import open_large
 from sfumato.project.describe import describe_to_project
 from sfumato.project.file import load_project
-from sfumato.rows.out_of_core import open_large
 from sfumato.table.coding import Table
 from sfumato.table.io.read import ReadOptions, read_table
 

@@ -30,6 +30,9 @@ from sfumato.collaborate.session.party import (
     take_part,
 )
 from sfumato.collaborate.shared_schema import SharedSchema, read_shared_schema, write_shared_schema
+from sfumato.engines.blocks import rows as distinct
+from sfumato.engines.blocks.rows import open_large
+from sfumato.engines.memory_limit import Memory
 from sfumato.errors import (
     AuditFailedError,
     CollaborationError,
@@ -39,12 +42,9 @@ from sfumato.errors import (
     SchemaError,
 )
 from sfumato.manifest import in_three_digits, manifest_digest
-from sfumato.publishing.out_of_core.release import publish_large
-from sfumato.publishing.publish import make_release, publish
-from sfumato.publishing.reaudit import audit_large_file, audit_published
-from sfumato.rows import out_of_core as distinct
-from sfumato.rows.memory_limit import Memory
-from sfumato.rows.out_of_core import open_large
+from sfumato.publishing.propose import make_release
+from sfumato.publishing.publish import publish
+from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Role
 from sfumato.table.io import csv as delimited_blocks
 from sfumato.table.io import parquet
@@ -170,7 +170,7 @@ def test_a_session_with_a_large_party_ends_as_one_without(group, plan):
     original = in_memory(group, "bob")
     assert audit_published(group.output("bob"), manifest, original=original, check_roles=True).passed
     large = in_blocks(group.data("bob"), group.schema)
-    assert audit_large_file(group.output("bob"), manifest, MEMORY, original=large, check_roles=True).passed
+    assert audit_published(group.output("bob"), manifest, memory=MEMORY, original=large, check_roles=True).passed
 
 
 def test_a_large_dry_run_writes_nothing_but_measures_the_gain(group):
@@ -204,7 +204,7 @@ def test_a_file_that_changes_meanwhile_is_refused(group):
         group.data("ann").write_bytes(before.replace(b"yes", b"no", 1))
         proposal = propose_projection(rows, ProjectionReleaser(group.schema, ["coin", "site"], 0.01, RECORD))
         with pytest.raises(InputError, match="changed while it was being read"):
-            publish_large(proposal, group.output("ann"), MEMORY)
+            publish(proposal, group.output("ann"), memory=MEMORY)
     finally:
         group.data("ann").write_bytes(before)
     assert group.releases() == set()
@@ -234,7 +234,7 @@ def test_counts_gain_and_bytes_are_those_in_memory(n_rows, seed, order, n_remove
         (folder / "large").mkdir()
         expected = outcome(lambda: publish(make_release(own, releaser), folder / output_name, original=own))
         found = outcome(
-            lambda: publish_large(propose_projection(rows, releaser), folder / "large" / output_name, MEMORY)
+            lambda: publish(propose_projection(rows, releaser), folder / "large" / output_name, memory=MEMORY)
         )
         if isinstance(expected, str):
             assert found == expected
@@ -279,12 +279,14 @@ def published(group):
     large = in_blocks(group.data("ann"), group.schema)
     rows = LargeRows.of(large, group.schema, MEMORY)
     releaser = ProjectionReleaser(group.schema, ["coin", "site"], 0.05, RECORD)
-    return publish_large(propose_projection(rows, releaser), group.output("ann"), MEMORY)
+    return publish(propose_projection(rows, releaser), group.output("ann"), memory=MEMORY)
 
 
 def audited(group, published):
     large = in_blocks(group.data("ann"), group.schema)
-    return audit_large_file(published.table_path, published.manifest_path, MEMORY, original=large, check_roles=True)
+    return audit_published(
+        published.table_path, published.manifest_path, memory=MEMORY, original=large, check_roles=True
+    )
 
 
 def _forget_a_column(manifest):
@@ -327,7 +329,7 @@ def test_a_changed_cell_is_refused(group, published):
 
 
 def test_without_the_original_the_gain_is_not_checked(published):
-    report = audit_large_file(published.table_path, published.manifest_path, MEMORY)
+    report = audit_published(published.table_path, published.manifest_path, memory=MEMORY)
 
     assert any("privacy-gain was not measured" in one.message for one in report.unchecked if one.name == "promises")
 
@@ -337,7 +339,7 @@ def test_combinations_that_do_not_fit_are_left_out_in_words(group):
     releaser = ProjectionReleaser(group.schema, ["coin", "site"], 0.05, RECORD)
     with patch.object(Memory, "most_cells", lambda *_: 3):
         proposal = propose_projection(rows, releaser)
-        published = publish_large(proposal, group.output("ann"), MEMORY)
+        published = publish(proposal, group.output("ann"), memory=MEMORY)
 
     risk = published.release.manifest.evidence["risk"]
     assert "anonymity_level" not in risk

@@ -28,7 +28,7 @@ from sfumato.mechanisms.containment.improvement import SwappableRows, improved_c
 from sfumato.mechanisms.containment.itemsets import heaviest_itemsets, largest_itemsets
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.mechanisms.time_limit import TimeBudget
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table

@@ -19,7 +19,8 @@ from sfumato.errors import AuditFailedError, InvalidParameterError, PrivacyNotAc
 from sfumato.evaluation.treatment import treated
 from sfumato.mechanisms.drop_in.copies import n_copied_rows
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.publish import make_release, publish
+from sfumato.publishing.propose import make_release
+from sfumato.publishing.publish import publish
 from sfumato.report.in_short import in_short
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.coding import Table

@@ -16,7 +16,8 @@ from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.mechanisms.axes import axes_of
 from sfumato.mechanisms.drop_in.typical import typical_of_classes
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing.publish import make_release, publish
+from sfumato.publishing.propose import make_release
+from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import read_released
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table

@@ -11,7 +11,7 @@ from sfumato.mechanisms.axes import axes_of
 from sfumato.mechanisms.lattice.recoder import N_SCORE_INTERVALS, GlobalRecoder
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.mechanisms.score_guide import ScoreGuide
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sfumato.datasets.admissions import admissions
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.mechanisms.microaggregation.mdav import MDAV, Points, mdav_clusters
-from sfumato.publishing.publish import make_release, propose_release
+from sfumato.publishing.propose import make_release, propose_release
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 

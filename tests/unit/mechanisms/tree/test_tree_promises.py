@@ -12,7 +12,7 @@ from sfumato.mechanisms.axes import axes_of
 from sfumato.mechanisms.constraints import limits_of
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 

@@ -21,7 +21,7 @@ from sfumato.mechanisms.tree import mechanism as tree_mechanism
 from sfumato.mechanisms.tree.error_risk import domain_granularity, error_risk
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 from sfumato.mechanisms.tree.targets import Targets
-from sfumato.publishing.publish import make_release
+from sfumato.publishing.propose import make_release
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 

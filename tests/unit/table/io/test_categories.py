@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato
-from sfumato.rows.out_of_core import open_large
+from sfumato.engines.blocks.rows import open_large
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.coding import Table
 from sfumato.table.io.frames import like_frame

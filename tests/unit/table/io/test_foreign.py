@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato.cli.main import run
+from sfumato.engines.blocks.rows import open_large
 from sfumato.errors import InputError
-from sfumato.rows.out_of_core import open_large
 from sfumato.table.io.read import ReadOptions, read_table
 
 SAS_MARK = bytes(12) + bytes.fromhex("c2ea8160b31411cfbd92080009c7318c181f1011")

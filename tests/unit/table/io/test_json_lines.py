@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from sfumato.audit.bytes.text import problem_of_text
 from sfumato.cli.main import run
+from sfumato.engines.blocks.rows import LargeTable, open_large
 from sfumato.errors import InputError, InvalidParameterError
-from sfumato.rows.out_of_core import LargeTable, open_large
 from sfumato.schema import Column, Schema
 from sfumato.table.coding import Table
 from sfumato.table.io.read import ReadOptions, read_table
@@ -139,8 +139,8 @@ def test_out_of_core_it_is_the_same_table_or_the_same_refusal(
     options = ReadOptions(mixed_as_text=mixed_as_text)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("sfumato.rows.out_of_core.text_at_once", lambda memory: 800)
-        patched.setattr("sfumato.rows.out_of_core.cells_at_once", lambda memory: 6)
+        patched.setattr("sfumato.engines.blocks.rows.text_at_once", lambda memory: 800)
+        patched.setattr("sfumato.engines.blocks.rows.cells_at_once", lambda memory: 6)
         whole = table_or_refusal(lambda: read_table(path, options=options))
         large = table_or_refusal(lambda: open_large(path, memory=10**9, options=options))
     if isinstance(whole, str) or isinstance(large, str):
@@ -169,7 +169,7 @@ def test_out_of_core_errors_name_the_same_line_and_no_value(
 ) -> None:
     path = tmp_path / "people.jsonl"
     path.write_text('\n{"a": "x"}\n' * 5 + line.replace("%s", CANARY) + "\n")
-    monkeypatch.setattr("sfumato.rows.out_of_core.cells_at_once", lambda memory: 2)
+    monkeypatch.setattr("sfumato.engines.blocks.rows.cells_at_once", lambda memory: 2)
 
     with pytest.raises(InputError) as whole:
         read_table(path)

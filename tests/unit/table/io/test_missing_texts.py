@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.cli.main import run
-from sfumato.rows.out_of_core import open_large
+from sfumato.engines.blocks.rows import open_large
 from sfumato.schema import Kind
 from sfumato.table.io.read import read_table
 

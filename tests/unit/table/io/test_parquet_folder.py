@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from sfumato.engines.blocks.rows import open_large
 from sfumato.errors import InputError
-from sfumato.rows.out_of_core import open_large
 from sfumato.table.coding import Source
 from sfumato.table.io.parquet import StoredParquet, folder_sha256, part_files, refuse_more_than_parts
 from sfumato.table.io.read import read_table

@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato.cli.main import run
+from sfumato.engines.blocks.rows import open_large
 from sfumato.errors import InputError, InvalidParameterError
-from sfumato.rows.out_of_core import open_large
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 from sfumato.table.io.formats import writable_format_of
@@ -204,7 +204,7 @@ def test_the_end_of_the_parsers_process_is_an_error_of_the_file(
 def test_in_blocks_it_is_the_same_table(files: dict[str, Path], suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "_FEWEST_CELLS", 300)
     whole = table_of(files[suffix])
-    monkeypatch.setattr("sfumato.rows.out_of_core.cells_at_once", lambda memory: 300)
+    monkeypatch.setattr("sfumato.engines.blocks.rows.cells_at_once", lambda memory: 300)
     large = open_large(files[suffix], memory=10**9)
     names = large.schema.names()
     n_blocks = 0

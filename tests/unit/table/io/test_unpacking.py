@@ -11,9 +11,9 @@ import pyarrow.parquet
 import pytest
 
 from sfumato.cli.main import run
+from sfumato.engines.blocks.rows import open_large
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.mechanisms.hierarchies.files import read_hierarchy
-from sfumato.rows.out_of_core import open_large
 from sfumato.table.io import bytes as stored_bytes
 from sfumato.table.io import bytes as unpacking
 from sfumato.table.io import excel as spreadsheet

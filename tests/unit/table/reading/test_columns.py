@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.cli.main import run
+from sfumato.engines.blocks import rows as out_of_core
 from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
-from sfumato.rows import out_of_core
 from sfumato.schema import Column, Kind, Reading, Role, Schema
 from sfumato.table.coding import parse_numbers
 from sfumato.table.io import csv as delimited
@@ -180,7 +180,7 @@ def test_nothing_is_guessed_where_that_is_off(tmp_path):
 def few_values(memory):
     """List at most four values a column, and cut files into small blocks."""
     stack = ExitStack()
-    stack.enter_context(patch("sfumato.rows.memory_limit._BYTES_A_VALUE", memory // 4))
+    stack.enter_context(patch("sfumato.engines.memory_limit._BYTES_A_VALUE", memory // 4))
     stack.enter_context(patch.object(delimited, "BLOCK_BYTES", 97))
     stack.enter_context(patch.object(out_of_core, "_FEWEST_PENDING", 2))
     return stack

@@ -12,8 +12,8 @@ import duckdb
 import pytest
 
 from sfumato.cli.main import run
+from sfumato.engines.blocks.rows import open_large
 from sfumato.errors import InputError
-from sfumato.rows.out_of_core import open_large
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.io.read import ReadOptions, read_table
 

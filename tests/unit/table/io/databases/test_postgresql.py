@@ -17,8 +17,8 @@ import pytest
 
 from postgresql_server import PASSWORD, Server
 from sfumato.cli.main import run
+from sfumato.engines.blocks.rows import open_large
 from sfumato.errors import InputError, InvalidParameterError
-from sfumato.rows.out_of_core import open_large
 from sfumato.schema import Kind
 from sfumato.table.io.read import ReadOptions, read_table
 from waiting import until
