@@ -21,7 +21,7 @@ from typing import Any
 
 from sfumato.cli.main import run
 from sfumato.engines.memory_limit import Memory
-from sfumato.engines.spark.rows import open_cluster
+from sfumato.engines.spark.opening import open_cluster
 from sfumato.errors import SfumatoError
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.propose import propose

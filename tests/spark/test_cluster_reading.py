@@ -17,10 +17,9 @@ from sfumato.engines.blocks.rows import open_large
 from sfumato.engines.counting import count_blocks
 from sfumato.engines.memory_limit import Memory
 from sfumato.engines.spark import frames as frames_module
-from sfumato.engines.spark import rows as table_module
-from sfumato.engines.spark.counting import count_on_cluster
+from sfumato.engines.spark import opening as opening_module
 from sfumato.engines.spark.frames import parquet_frame
-from sfumato.engines.spark.rows import open_cluster
+from sfumato.engines.spark.opening import open_cluster
 from sfumato.errors import InputError
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
@@ -238,7 +237,7 @@ def test_all_other_types_are_read_as_out_of_core(spark, tmp_path, monkeypatch):
     theirs = count_blocks(expected, names, most_cells=9)
     for few in (frames_module.FEW, 0):
         monkeypatch.setattr(frames_module, "FEW", few)
-        ours = count_on_cluster(found, names, most_cells=9)
+        ours = found.distinct(names, most_cells=9)
         assert [ours[n].codes.tolist() for n in names] == [theirs[n].codes.tolist() for n in names]
         assert ours.row_counts.tolist() == theirs.row_counts.tolist()
 
@@ -283,6 +282,6 @@ def test_files_and_rows_that_spark_leaves_out_are_missed(spark, tmp_path, monkey
     pq.write_table(cells(), tmp_path / "in.parquet")
     with pytest.raises(InputError, match="reads other files"):
         open_cluster(spark, tmp_path / "_in.parquet", memory=MEMORY.n_bytes)
-    monkeypatch.setattr(table_module, "parquet_frame", lambda *given: parquet_frame(*given).limit(N_ROWS - 1))
+    monkeypatch.setattr(opening_module, "parquet_frame", lambda *given: parquet_frame(*given).limit(N_ROWS - 1))
     with pytest.raises(InputError, match="another number of rows"):
         open_cluster(spark, tmp_path / "in.parquet", memory=MEMORY.n_bytes)

@@ -19,10 +19,8 @@ from sfumato.audit.bytes.files import check_file
 from sfumato.audit.checks import Check, Unchecked
 from sfumato.audit.claims import read_claims
 from sfumato.engines.blocks.rows import open_large
-from sfumato.engines.counting import count_blocks
 from sfumato.engines.memory_limit import Memory
-from sfumato.engines.spark.counting import count_on_cluster
-from sfumato.engines.spark.rows import open_cluster
+from sfumato.engines.spark.opening import open_cluster
 from sfumato.errors import AuditFailedError, InputError, InvalidParameterError, OutputError, SchemaError
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.lattice.gain import GainRecoder
@@ -175,8 +173,8 @@ def test_columns_and_counts_are_those_of_the_file(spark, tmp_path):
     large = described(open_large(tmp_path / "a.parquet", memory=MEMORY.n_bytes))
     table = described(open_cluster(spark, tmp_path / "a.parquet", memory=MEMORY.n_bytes))
     names, beside = ["town.of birth", "age", "dose"], ["ill"]
-    expected = count_blocks(large, names, beside=beside, most_cells=10**6)
-    found = count_on_cluster(table, names, beside=beside, most_cells=10**6)
+    expected = large.distinct(names, beside=beside, most_cells=10**6)
+    found = table.distinct(names, beside=beside, most_cells=10**6)
 
     assert table.schema == large.schema
     assert table.source == large.source
@@ -190,16 +188,16 @@ def test_columns_and_counts_are_those_of_the_file(spark, tmp_path):
         key: counts.tolist() for key, counts in expected.pairs.items()
     }
     messages = []
-    for count, one in ((count_blocks, large), (count_on_cluster, table)):
+    for one in (large, table):
         with pytest.raises(InputError) as caught:
-            count(one, names, most_cells=20)
+            one.distinct(names, most_cells=20)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
     little = open_cluster(spark, tmp_path / "folder", memory=LITTLE)
     assert little.is_open("dose")
     assert little.outline["dose"].n_missing == large.outline["dose"].n_missing
     with pytest.raises(SchemaError, match="too many distinct values"):
-        count_on_cluster(little, ["dose"], most_cells=10)
+        little.distinct(["dose"], most_cells=10)
 
 
 def test_long_columns_are_read_as_listed_ones_are(spark, tmp_path):

@@ -17,7 +17,7 @@ from sfumato.engines.spark import errors as watching_module
 from sfumato.engines.spark import session as session_module
 from sfumato.engines.spark.errors import watching
 from sfumato.engines.spark.frames import exact_settings
-from sfumato.engines.spark.rows import open_cluster
+from sfumato.engines.spark.opening import open_cluster
 from sfumato.engines.spark.session import explained, spark_session
 from sfumato.errors import ClusterError
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder

@@ -17,7 +17,7 @@ from sfumato.datasets.admissions import admissions
 from sfumato.engines.blocks.rows import open_large
 from sfumato.engines.memory_limit import Memory
 from sfumato.engines.spark import errors as spark_errors
-from sfumato.engines.spark.rows import open_cluster
+from sfumato.engines.spark.opening import open_cluster
 from sfumato.errors import ClusterError, InputError
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.proposals import sampled

@@ -4,8 +4,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.engines.spark import rows as table_module
-from sfumato.engines.spark.rows import open_cluster
+from sfumato.engines.spark import opening as table_module
+from sfumato.engines.spark.opening import open_cluster
 from sfumato.errors import InputError
 from sfumato.schema import Kind, Reading
 from sfumato.table.io.read import ReadOptions, read_table

@@ -9,7 +9,7 @@ from manifest_texts import text_of
 from sfumato.engines.blocks.rows import open_large
 from sfumato.engines.memory_limit import Memory
 from sfumato.engines.persons import identifiers_away, one_row_each, persons_repeat
-from sfumato.engines.spark.rows import open_cluster
+from sfumato.engines.spark.opening import open_cluster
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.registry import build_mechanism

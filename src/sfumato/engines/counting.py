@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.counting.cells import TooManyCellsError, no_pairs, refuse_open, too_many_cells
 from sfumato.counting.crowds import N_PERSON_KEYS, Counted, Keys, crowded, person_keys, with_persons
+from sfumato.engines.protocol import Pairs, Persons, Rows
 from sfumato.errors import InputError
 from sfumato.progress import Progress
 from sfumato.table.weighted import Block, CountedTable
-
-if TYPE_CHECKING:
-    from sfumato.engines.protocol import Pairs, Persons, Rows
 
 _FEWEST_PENDING = 1 << 20
 _LARGEST_KEY = 2**62

@@ -24,7 +24,8 @@ from sfumato.engines.memory_limit import Memory
 from sfumato.engines.protocol import Rows
 from sfumato.engines.spark.errors import explained, watching
 from sfumato.engines.spark.frames import Frame, exact_settings, type_name, url_of
-from sfumato.engines.spark.rows import ClusterTable, open_cluster
+from sfumato.engines.spark.opening import open_cluster
+from sfumato.engines.spark.rows import ClusterTable
 from sfumato.errors import ClusterError, InputError, InvalidParameterError, OutputError
 from sfumato.progress import Progress
 from sfumato.publishing.manifest_file import manifest_path_for

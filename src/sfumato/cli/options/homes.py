@@ -186,7 +186,7 @@ class OnCluster(Home):
 
     def check_audit(self, asked: AskedAudit) -> None:
         """Refuse files of other formats, and files that the cluster would refuse, before Java is started."""
-        from sfumato.engines.spark.rows import check_cluster_file
+        from sfumato.engines.spark.opening import check_cluster_file
         from sfumato.project.file import load_project
         from sfumato.publishing.reaudit import read_manifest
         from sfumato.table.io.parquet import StoredParquet
@@ -208,7 +208,7 @@ class OnCluster(Home):
 
     def check_table(self, path: str, options: ReadOptions, roles: dict[str, Role]) -> None:
         """Refuse a file of another format, or one that the cluster would refuse, before Java is started."""
-        from sfumato.engines.spark.rows import check_cluster_file
+        from sfumato.engines.spark.opening import check_cluster_file
 
         _refuse_other_formats(path, options)
         _say_if_few(check_cluster_file(path, options, named=roles)[0])
@@ -216,7 +216,7 @@ class OnCluster(Home):
     @contextmanager
     def opened(self, what: str) -> Iterator[tuple[OpenRows, Progress]]:
         """Open a session with the cluster."""
-        from sfumato.engines.spark.rows import open_cluster
+        from sfumato.engines.spark.opening import open_cluster
         from sfumato.engines.spark.session import spark_session
 
         bar, progress = progress_bar("connecting to the cluster")
@@ -245,7 +245,7 @@ def _refuse_other_formats(path: str, options: ReadOptions) -> None:
 
 def _check_data(order: Order) -> tuple[int, int]:
     """Refuse data that the cluster would refuse, by what their files say of themselves; gives rows and columns."""
-    from sfumato.engines.spark.rows import check_cluster_file
+    from sfumato.engines.spark.opening import check_cluster_file
     from sfumato.schema import Column, Schema
     from sfumato.table.io.parquet import StoredParquet
 

@@ -6,10 +6,8 @@ counts, and whole rows only in parts that fit its memory.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,35 +15,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.engines.persons import one_row_each
+from sfumato.counting.cells import no_pairs, refuse_open, too_many_cells
+from sfumato.counting.crowds import keys_of_digests, with_persons
 from sfumato.engines.protocol import Pairs, Persons, Rows
-from sfumato.engines.spark.counting import add_pairs_on_cluster, count_on_cluster, fewest_persons_on_cluster
 from sfumato.engines.spark.errors import watching
 from sfumato.engines.spark.frames import (
     Frame,
     Lookup,
     Session,
-    check_types,
     clean_cell,
     exact_settings,
-    kind_of_open,
     looked_up,
     numbered_columns,
     numbered_rows,
     parquet_frame,
-    says_of_cells,
 )
-from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
+from sfumato.errors import ColumnNotFoundError, InputError
 from sfumato.progress import Progress
-from sfumato.schema import AS_TEXT, Column, Kind, Reading, Schema
-from sfumato.table.cells import CellRules, ColumnCoder, check_names, plain_array
-from sfumato.table.coding import CodedColumn, PersonRows, Source, Table, plain_type
-from sfumato.table.io.bytes import open_stored
-from sfumato.table.io.parquet import StoredParquet, is_folder
-from sfumato.table.io.read import DEFAULT_OPTIONS, ReadOptions, as_read, check_covers
-from sfumato.table.orders.recognise import with_recognised_order
-from sfumato.table.reading.columns import format_named, guessed_format
-from sfumato.table.weighted import Block, CountedTable, Counts, OpenColumn, Places, WeightedColumn, kept_column
+from sfumato.table.coding import CodedColumn, PersonRows, Source
+from sfumato.table.io.parquet import StoredParquet
+from sfumato.table.weighted import Block, CountedTable, Counts, OpenColumn, Places, kept_column
 
 _BYTES_A_PLACE = 64
 _CELLS_AT_ONCE = 1 << 23
@@ -55,7 +44,7 @@ _SHARE_OF_VALUES = 16
 _COLUMNS_A_JOB = 16
 _FAR = 2
 _SAMPLED_TEXTS = 1_000
-_FRAME = "<pyspark>"
+FRAME = "<pyspark>"
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,7 +72,7 @@ class ClusterTable(Rows):
     @property
     def place(self) -> str:
         """What messages call it."""
-        return self.source.name if self.source is not None else _FRAME
+        return self.source.name if self.source is not None else FRAME
 
     def rows(self, wanted: Sequence[tuple[str, pa.Array | None]]) -> Frame:
         """Frame of some columns, named ``c0``, ``c1``, …, one row a row.
@@ -186,13 +175,13 @@ class ClusterTable(Rows):
         """Have the cluster count the distinct rows; these come to the driver."""
         if progress is not None:
             progress(0, self.n_rows, "0 rows read")
-        return count_on_cluster(self, names, beside=beside, persons=persons, most_cells=most_cells)
+        return _count(self, names, beside=beside, persons=persons, most_cells=most_cells)
 
     def fewest_persons(
         self, person: str, cells: CountedTable, classes: Counts, memory: int, progress: Progress | None = None
     ) -> int:
         """Have the cluster count them."""
-        return fewest_persons_on_cluster(self, person, cells, classes)
+        return _fewest_persons(self, person, cells, classes)
 
     def taken(
         self, names: Sequence[str], places: Places, *, pairs: Pairs | None = None, progress: Progress | None = None
@@ -208,7 +197,7 @@ class ClusterTable(Rows):
 
         if progress is not None:
             progress(0, self.n_rows, "0 rows read")
-        add_pairs_on_cluster(self, pairs or {})
+        _add_pairs(self, pairs or {})
         with watching(self.session), exact_settings(self.session):
             listed = self.session.createDataFrame(
                 pa.table({"place": pa.array(places, pa.int64())}), schema="place bigint"
@@ -304,237 +293,147 @@ class ClusterTable(Rows):
             self._hashed.ensure_unchanged()
 
 
-def check_cluster_file(
-    path: str | os.PathLike[str], options: ReadOptions = DEFAULT_OPTIONS, *, named: Collection[str] = ()
-) -> tuple[int, tuple[str, ...]]:
-    """Refuse what the ends of the files alone say that a cluster will refuse, before Java is started.
-
-    Parameters
-    ----------
-    named : collection of str
-        Columns that somebody gives a role.
-
-    Returns
-    -------
-    n_rows : int
-    names : tuple of str
-        Names of the columns.
-
-    Raises
-    ------
-    InputError, ColumnNotFoundError, InvalidParameterError
-        As :func:`open_cluster` does.
-    """
-    _check_options(options)
-    if not is_folder(path):
-        with open_stored(path, in_blocks=True):
-            pass
-    stored = StoredParquet(Path(path), sha256="")
-    columns = stored.check_columns()
-    check_types(columns, str(path))
-    stored.check_unpacking(in_blocks=True)
-    names = tuple(check_names(columns.names, place=str(path)))
-    for name in named:
-        if name not in names:
-            raise ColumnNotFoundError(name, names, where=str(path))
-    n_rows = stored.n_rows()
-    if not n_rows:
-        problem = "holds no data rows"
-        raise InputError(problem, path=str(path))
-    return n_rows, names
+# Counts by the cluster; only these come to the driver.
 
 
-def open_cluster(
-    session: Session,
-    source: Any,
+def _count(
+    table: ClusterTable,
+    names: Sequence[str],
     *,
-    memory: int,
-    schema: Schema | None = None,
-    options: ReadOptions = DEFAULT_OPTIONS,
-) -> ClusterTable:
-    """Let a cluster count the distinct values of every column, and find out what they mean.
+    beside: Sequence[str] = (),
+    persons: Persons | None = None,
+    most_cells: int,
+) -> CountedTable:
+    """Count the distinct rows of some columns, as :func:`sfumato.engines.counting.count_blocks` does for a file.
 
     Parameters
     ----------
-    session : SparkSession
-    source : path or Spark DataFrame
-        A Parquet file or a folder of such that driver and workers see under the same path; or a frame of the session.
-    memory : int
-        Bytes that the driver may use; a column whose distinct values take more than a share of it is not listed.
-    schema, options
-        See :func:`sfumato.table.io.read.read_table`.
+    names : sequence of str
+        At least one column, none of which is open.
+    beside : sequence of str
+        Columns that are counted with each of the others by itself: their values two by two.
+    persons : str and int, or None
+        See :mod:`sfumato.counting.crowds`.
+    most_cells : int
+        Number of distinct rows that fit in the driver's memory.
 
     Raises
     ------
-    InputError, SchemaError
-        As reading the whole table does.
-    InvalidParameterError
-        If the file is not to be read as Parquet, or incomplete rows are to be left out.
+    SchemaError
+        If a column has too many distinct values.
+    InputError
+        If there are more distinct rows than fit.
     ClusterError
         If the cluster cannot do it.
     """
-    _check_options(options)
-    hashed = StoredParquet.of(source) if isinstance(source, str | os.PathLike) else None
-    place = str(source) if hashed is not None else _FRAME
-    with watching(session), exact_settings(session):
-        frame = source if hashed is None else parquet_frame(session, hashed)
-        names = check_names(frame.columns, place=place)
-        n_stored = None if hashed is None else hashed.n_rows()
-        reader = _ColumnReader(numbered_columns(frame), options.rules(schema), place, memory, n_stored)
-        found = reader.read(names)
-    own = None if hashed is None else Source(place, hashed.sha256, "parquet")
-    n_rows = _n_rows([column for _, column, _ in found.values()], place)
-    if n_stored is not None and n_stored != n_rows:
-        problem = "the cluster has read another number of rows than its files hold"
-        raise InputError(problem, path=place, hint="read it again when no program is writing to it")
-    outline = Table(
-        Schema.of(
-            (
-                with_recognised_order(Column(n, kind=kind, reading=reader.readings.get(n)), column.values)
-                for n, (_, column, kind) in found.items()
-            ),
-            options.missing if schema is None else schema.missing,
-        ),
-        {n: column for n, (_, column, _) in found.items()},
-        n_rows,
-        own,
-    )
-    table = ClusterTable(
-        outline, own, session, reader.frame, {n: stored for n, (stored, _, _) in found.items()}, hashed
-    )
-    if schema is None:
-        return table
-    check_covers(schema, tuple(names), tuple(names), where=place)
-    described = table.with_schema(as_read(schema.keep(names), reader.readings))
-    if options.one_row_per_person is None:
-        return described
-    return one_row_each(described, options.one_row_per_person, memory)
-
-
-class _ColumnReader:
-    """Reads the columns of a frame, some at a time."""
-
-    def __init__(self, frame: Frame, rules: CellRules, place: str, memory: int, n_rows: int | None) -> None:
-        self.frame, self._rules, self._place, self._n_rows = frame, rules, place, n_rows
-        self._coder = ColumnCoder(rules, place, codes_are_rows=False)
-        self.readings = self._coder.readings
-        self._most, self._most_bytes = memory // _BYTES_A_VALUE, memory // _SHARE_OF_VALUES
-
-    def read(self, names: Sequence[str]) -> dict[str, tuple[pa.Array, WeightedColumn | OpenColumn, Kind]]:
-        """Values as they are stored, the column that they make, and its kind."""
-        types = self.frame.limit(0).toArrow().schema.types
-        for name, data_type in zip(names, types, strict=True):
-            if plain_type(data_type) is None:
-                plain_array(pa.nulls(0, data_type), name, self._place)
-        found: dict[int, tuple[pa.Array, WeightedColumn | OpenColumn, Kind]] = {}
-        for first in range(0, len(names), _COLUMNS_A_JOB):
-            positions = range(first, min(first + _COLUMNS_A_JOB, len(names)))
-            long = self._far_too_long(positions)
-            for position in long:
-                nothing = plain_array(pa.nulls(0, types[position]), names[position], self._place)
-                found[position] = self._open(position, names[position], nothing)
-            listed = [position for position in positions if position not in long]
-            for position, (values, counts) in zip(listed, self._distinct(listed), strict=True):
-                found[position] = self._column(position, names[position], values, counts)
-        return {name: found[position] for position, name in enumerate(names)}
-
-    def _far_too_long(self, positions: Sequence[int]) -> set[int]:
-        """Columns that have far more distinct values than are listed: grouping them would move all rows.
-
-        The estimate errs by some percent, so that a column of half as many values is never among them. It is left out
-        where there are no more rows than that.
-        """
-        from pyspark.sql import functions as sf
-
-        most = _FAR * self._most
-        if self._n_rows is not None and self._n_rows <= most:
-            return set()
-        estimates = self.frame.agg(*(sf.approx_count_distinct(f"c{i}") for i in positions)).toArrow()
-        return {i for i, estimate in zip(positions, estimates.columns, strict=True) if estimate[0].as_py() > most}
-
-    def _distinct(self, positions: Sequence[int]) -> Iterator[tuple[pa.ChunkedArray, pa.ChunkedArray]]:
-        """Distinct values of columns that are not far too long, with their counts, in one pass over the rows."""
-        from pyspark.sql import functions as sf
-
-        if not positions:
-            return
-        keys = [f"c{i}" for i in positions]
-        numbered = [sf.grouping_id().alias("set"), sf.count(sf.lit(1)).alias("n")]
-        found = self.frame.groupingSets([[key] for key in keys], *keys).agg(*numbered).toArrow()
-        for i, key in enumerate(keys):
-            all_but_it = (1 << len(keys)) - 1 - (1 << (len(keys) - 1 - i))
-            own_rows = found.filter(pc.equal(found.column("set"), all_but_it))
-            yield own_rows.column(key), own_rows.column("n")
-
-    def _column(
-        self, position: int, name: str, values: pa.ChunkedArray, counts: pa.ChunkedArray
-    ) -> tuple[pa.Array, WeightedColumn | OpenColumn, Kind]:
-        stored = plain_array(values, name, self._place)
-        self._refuse_broken(name, are_broken=not _is_valid(stored))
-        if len(stored) > self._most or stored.nbytes > self._most_bytes:
-            return self._open(position, name, stored.slice(0, 0))
-        coded, kind = self._coder.code_distinct(name, np.arange(len(stored), dtype=np.int32), stored)
-        return stored, WeightedColumn(coded.codes, coded.values, counts.to_numpy().astype(np.int64)), kind
-
-    def _refuse_broken(self, name: str, *, are_broken: bool) -> None:
-        if are_broken:
-            problem = "holds texts that are not UTF-8"
-            raise InputError(problem, path=self._place, column=name, hint="write the table again in UTF-8")
-
-    def _open(self, position: int, name: str, nothing: pa.Array) -> tuple[pa.Array, OpenColumn, Kind]:
-        from pyspark.sql import functions as sf
-
-        cell, tokens = sf.col(f"c{position}"), self._rules.tokens(name)
-        read = clean_cell(cell, nothing.type, nothing.type, tokens)
-        said = says_of_cells(cell, read, nothing.type)
-        found = self.frame.agg(*(what.alias(key) for key, what in said.items())).toArrow().to_pylist()[0]
-        self._refuse_broken(name, are_broken=bool(found.get("broken")))
-        read_as = pc.cast(nothing, pa.date32()) if found.get("midnights") else nothing
-        kind = kind_of_open(read_as, found)
-        self._refuse_format(name, read, kind)
-        return nothing, OpenColumn(np.zeros(0, dtype=np.int32), read_as, found["rows"], found["missing"], kind), kind
-
-    def _refuse_format(self, name: str, read: Any, kind: Kind) -> None:
-        """Refuse texts that are to be read in a format, declared or found in some: that takes their distinct values."""
-        wanted = self._rules.wanted(name)
-        if wanted.format == AS_TEXT:
-            self.readings[name] = Reading(AS_TEXT, is_own=True)
-            return
-        used = None if wanted.format is None else format_named(wanted.format)
-        if used is None and wanted.guess and kind is Kind.CATEGORICAL:
-            some = self.frame.select(read.alias("read")).limit(_SAMPLED_TEXTS).toArrow().column("read").unique()
-            used, _ = wanted.taken(*guessed_format(some, kind))
-        if used is not None:
-            problem = f"has too many distinct values to be read as {used.name} on a cluster"
-            hint = f"convert it first, or declare the format {AS_TEXT} for it, which leaves it as it is"
-            raise InputError(problem, path=self._place, column=name, hint=hint)
-
-
-def _is_valid(values: pa.Array) -> bool:
-    try:
-        values.validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
-def _n_rows(columns: Sequence[WeightedColumn | OpenColumn], place: str) -> int:
-    """Return the number of rows, the same for every column."""
-    found = {column.n_rows for column in columns}
-    if not found or found == {0}:
-        problem = "holds no data rows"
-        raise InputError(problem, path=place)
-    if len(found) > 1:
+    columns, every = tuple(names), tuple(dict.fromkeys([*names, *beside]))
+    refuse_open(table.outline, every)
+    pairs = {(name, second): no_pairs(table.outline, name, second) for second in beside for name in columns}
+    with watching(table.session), exact_settings(table.session):
+        coded = _coded(table, every)
+        if persons is None:
+            codes, counts = _grouped(coded, [f"c{every.index(name)}" for name in columns], most_cells)
+            whose = None
+        else:
+            codes, counts, whose = _grouped_with_persons(table, columns, persons, most_cells)
+        if len(counts) > most_cells:
+            raise too_many_cells(columns, most_cells, table.place)
+        _count_pairs(pairs, coded, columns, beside, every)
+    if int(counts.sum()) != table.n_rows or any((code < 0).any() for code in codes):
         problem = "changed while it was being read"
-        raise InputError(problem, path=place, hint="take a frame that gives the same rows each time, or cache it")
-    return found.pop()
+        raise InputError(problem, path=table.place, hint="read it again when no program is writing to it")
+    described = every if persons is None else tuple(dict.fromkeys([*every, persons[0]]))
+    keys: list[NDArray[Any]] = [*codes, *(whose or ())]
+    order = np.lexsort(keys[::-1])
+    counted = CountedTable.of(table.outline.keep(described), columns, [code[order] for code in codes], counts[order])
+    counted = replace(counted, pairs=pairs)
+    if whose is None or persons is None:
+        return counted
+    return with_persons(counted, persons[0], [o[order] for o in whose], table.n_persons)
 
 
-def _check_options(options: ReadOptions) -> None:
-    if options.format not in (None, "parquet"):
-        hint = "convert the file to Parquet"
-        raise InvalidParameterError("DATA read by a cluster", f"got {options.format}", allowed="Parquet", hint=hint)
-    if options.complete_rows_only:
-        hint = "remove incomplete rows from the file first"
-        allowed = "off for a table on a cluster"
-        raise InvalidParameterError("complete_rows_only", "got it", allowed=allowed, hint=hint)
+def _grouped_with_persons(
+    table: ClusterTable, columns: Sequence[str], persons: Persons, most: int
+) -> tuple[list[NDArray[np.int32]], NDArray[np.int64], list[NDArray[np.int64]]]:
+    """Codes, counts and persons of the distinct rows; those of a crowd are one.
+
+    A person is a digest of the cell by then, which does not leave the cluster: see :mod:`sfumato.counting.crowds`.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sf
+
+    name, k = persons
+    keys = [f"c{i}" for i in range(len(columns))]
+    wanted = [(n, pa.array(np.arange(table.outline[n].n_distinct, dtype=np.int32))) for n in columns]
+    listed = None if table.is_open(name) else pa.array(np.arange(table.outline[name].n_distinct, dtype=np.int32))
+    rows = table.rows([*wanted, (name, listed)])
+    person = f"c{len(columns)}"
+    pairs = rows.groupBy(*keys, person).agg(sf.count(sf.lit(1)).alias("n"))
+    counted = pairs.withColumn("persons", sf.count(sf.lit(1)).over(Window.partitionBy(*keys)))
+    digest = sf.coalesce(sf.md5(sf.col(person).cast("string").cast("binary")), sf.lit(""))
+    named = counted.withColumn("whose", sf.when(sf.col("persons") >= k, None).otherwise(digest))
+    found = named.groupBy(*keys, "whose").agg(sf.sum("n").alias("n")).limit(most + 1).toArrow()
+    codes = [found.column(key).fill_null(-1).to_numpy().astype(np.int32) for key in keys]
+    whose = keys_of_digests(found.column("whose").combine_chunks())
+    return codes, found.column("n").to_numpy().astype(np.int64), whose
+
+
+def _fewest_persons(table: ClusterTable, person: str, cells: CountedTable, classes: NDArray[np.int64]) -> int:
+    """Count the persons of every class of rows, given by its distinct rows, and give the fewest."""
+    from pyspark.sql import functions as sf
+
+    counted, kept = cells.together, classes >= 0
+    keys = [f"c{i}" for i in range(len(counted))]
+    wanted = [(n, pa.array(np.arange(cells[n].n_distinct, dtype=np.int32))) for n in counted]
+    listed = None if table.is_open(person) else pa.array(np.arange(table.outline[person].n_distinct, dtype=np.int32))
+    columns = {key: pa.array(cells[n].codes[kept], pa.int32()) for key, n in zip(keys, counted, strict=True)}
+    schema = ", ".join([*(f"{key} int" for key in keys), "class bigint"])
+    with watching(table.session), exact_settings(table.session):
+        known = table.session.createDataFrame(pa.table(columns | {"class": pa.array(classes[kept])}), schema=schema)
+        rows = table.rows([*wanted, (person, listed)]).join(sf.broadcast(known), keys)
+        pairs = rows.select("class", f"c{len(counted)}").distinct()
+        found = pairs.groupBy("class").agg(sf.count(sf.lit(1)).alias("n")).agg(sf.min("n").alias("n")).toArrow()
+    return int(found.column("n")[0].as_py() or 0)
+
+
+def _add_pairs(table: ClusterTable, pairs: Pairs) -> None:
+    """Add how often the values of columns occur with those of other ones, in all rows."""
+    seconds = dict.fromkeys(second for _, second in pairs)
+    for second in seconds:
+        names = tuple(name for name, own in pairs if own == second)
+        every = (*names, second)
+        with watching(table.session), exact_settings(table.session):
+            _count_pairs(pairs, _coded(table, every), names, [second], every)
+
+
+def _coded(table: ClusterTable, names: Sequence[str]) -> Frame:
+    """Rows of some columns as codes."""
+    return table.rows([(n, pa.array(np.arange(table.outline[n].n_distinct, dtype=np.int32))) for n in names])
+
+
+def _grouped(frame: Frame, keys: Sequence[str], most: int) -> tuple[list[NDArray[np.int32]], NDArray[np.int64]]:
+    """Codes and counts of the distinct rows, one more than allowed if there are more; -1 for a cell unknown before."""
+    from pyspark.sql import functions as sf
+
+    found = frame.groupBy(*keys).agg(sf.count(sf.lit(1)).alias("n")).limit(most + 1).toArrow()
+    codes = [found.column(i).fill_null(-1).to_numpy().astype(np.int32) for i in range(len(keys))]
+    return codes, found.column("n").to_numpy().astype(np.int64)
+
+
+def _count_pairs(
+    pairs: Pairs,
+    coded: Frame,
+    columns: Sequence[str],
+    beside: Sequence[str],
+    every: Sequence[str],
+) -> None:
+    """Count values two by two, all pairs with one column in one job."""
+    from pyspark.sql import functions as sf
+
+    for second in beside:
+        own = [sf.struct(sf.lit(i).alias("i"), sf.col(f"c{every.index(n)}").alias("v")) for i, n in enumerate(columns)]
+        split = coded.select(sf.explode(sf.array(*own)).alias("x"), sf.col(f"c{every.index(second)}").alias("s"))
+        found = split.groupBy("x.i", "x.v", "s").agg(sf.count(sf.lit(1)).alias("n")).dropna().toArrow()
+        place, value, other, n = (found.column(i).to_numpy() for i in range(4))
+        for i, name in enumerate(columns):
+            pairs[name, second][value[place == i], other[place == i]] = n[place == i]

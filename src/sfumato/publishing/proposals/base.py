@@ -23,8 +23,9 @@ from sfumato.engines.protocol import Rows
 from sfumato.manifest import AnyTable, declared_formats, describe_column, stating_unique_rows, with_audited
 from sfumato.mechanisms.base import Release
 from sfumato.progress import Progress, in_rows
+from sfumato.publishing.proposals.whose_rows import check_fits, named_rows_of
 from sfumato.publishing.reaudit import open_released
-from sfumato.schema import WITHHELD, Kind, Schema
+from sfumato.schema import WITHHELD, Kind, Role, Schema
 from sfumato.table.coding import Table
 from sfumato.table.io.formats import check_format
 from sfumato.table.io.write import BLOCK_FORMATS, BlockWriter
@@ -180,10 +181,30 @@ class RowsProposal(Proposal):
         return replace(stated, table=released.outline), report
 
     def named_rows(self, promised: Promised, person: str, n_others: int, memory: Memory) -> NamedRows:
-        """Say whose row is in which class, in one pass over the rows."""
-        from sfumato.publishing.proposals.whose_rows import named_rows_away  # which knows all kinds of proposals
+        """Say whose row is in which class, in one pass over the rows.
 
-        return named_rows_away(self, promised, person, n_others, memory)
+        Raises
+        ------
+        InputError
+            If who is in which class of all releases does not fit in memory.
+        """
+        check_fits(self.original.n_rows + n_others, memory, self.original.place)
+        if not self.original.is_on_cluster:
+            return named_rows_of(self.original, self.blocks_with(person), promised, person)
+        from sfumato.publishing.cluster_folder import collected  # Spark is there only where somebody has a cluster
+
+        names = (*promised.columns, person, *promised.diversity)
+        found = collected(self.showing(person), names)
+        block = {name: found.column(name).combine_chunks() for name in names}
+        return named_rows_of(self.original, [block], promised, person)
+
+    def blocks_with(self, person: str) -> Iterator[Block]:
+        """Released rows with the column that tells persons apart."""
+        return self.showing(person).blocks()
+
+    def showing(self, person: str) -> Self:
+        """Give the same proposal with the column that tells persons apart among those that are published unchanged."""
+        return replace(self, original=self.original.with_schema({person: Role.OTHER}))
 
 
 def kept_rows(cells: NDArray[np.int32] | pa.Array, kept: NDArray[np.bool_]) -> NDArray[np.int32] | pa.Array:

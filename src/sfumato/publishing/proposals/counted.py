@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -65,6 +65,11 @@ class CellProposal(RowsProposal):
     rows: Rows
     cells: CountedTable
     is_released: NDArray[np.bool_]
+
+    def showing(self, person: str) -> Self:
+        """Show it in the rows too."""
+        shown = super().showing(person)
+        return replace(shown, rows=self.rows.with_schema({person: Role.OTHER}))
 
     @property
     def schema(self) -> Schema:

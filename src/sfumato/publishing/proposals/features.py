@@ -77,6 +77,11 @@ class FeatureProposal(RowsProposal):
         features = {feature.name for feature, _ in self.chosen}
         return [name for name in self.released.columns if name not in features]
 
+    def blocks_with(self, person: str) -> Iterator[Block]:
+        """All rows are released, in their order."""
+        for block, beside in zip(self.blocks(), self.original.blocks([person]), strict=True):
+            yield {**block, **beside}
+
     def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """All rows, block by block, in the order of the file."""
         beside = self.beside

@@ -95,6 +95,11 @@ class ColumnProposal(RowsProposal):
         """Values that the codes of the blocks represent."""
         return {name: column.values for name, column in self.released.columns.items()}
 
+    def blocks_with(self, person: str) -> Iterator[Block]:
+        """All rows are released, in their order."""
+        for block, beside in zip(self.blocks(), self.original.blocks([person]), strict=True):
+            yield {**block, **beside}
+
     def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """All rows, block by block."""
         codes = self.recoded()

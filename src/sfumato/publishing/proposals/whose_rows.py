@@ -6,8 +6,7 @@ fit, nothing is said of anybody.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,6 @@ from sfumato.audit.together.appearances import Named, NamedRows, Promised, check
 from sfumato.engines.memory_limit import Memory, working_bytes
 from sfumato.engines.protocol import Rows
 from sfumato.errors import InputError
-from sfumato.publishing.proposals.base import RowsProposal
-from sfumato.publishing.proposals.counted import CellProposal
-from sfumato.publishing.proposals.features import FeatureProposal
-from sfumato.publishing.proposals.sampled import ColumnProposal, FittedProposal
-from sfumato.schema import Role
 from sfumato.table.weighted import Block
 
 BYTES_A_ROW = 500
@@ -43,24 +37,23 @@ def check_fits(n_rows: int, memory: Memory, place: str) -> None:
         raise InputError(problem, path=place, hint=hint, remedy=("memory", "ledger"))
 
 
-def named_rows_away(
-    proposal: RowsProposal, promised: Promised, person: str, n_others: int, memory: Memory
-) -> NamedRows:
+def named_rows_of(original: Rows, blocks: Iterable[Block], promised: Promised, person: str) -> NamedRows:
     """Find whose each released row is, as :func:`sfumato.audit.together.appearances.named_rows` does in memory.
+
+    Parameters
+    ----------
+    blocks : iterable of Block
+        Released rows with their persons: codes, or cells.
 
     Raises
     ------
     SchemaError
         If the column that tells persons apart has missing values.
-    InputError
-        If who is in which class of all releases does not fit in memory.
     """
-    original = proposal.original
-    check_fits(original.n_rows + n_others, memory, original.place)
     names = (*promised.columns, person, *promised.diversity)
     classes, parts = _Numbers(), {name: list[Any]() for name in names[len(promised.columns) :]}
     numbered = []
-    for block in _released_with(proposal, person, names):
+    for block in blocks:
         numbered.append(classes.of([block[name] for name in promised.columns]))
         for name, own in parts.items():
             own.append(block[name])
@@ -68,32 +61,6 @@ def named_rows_away(
     check_named(found[person], person)
     values = {name: found[name] for name in promised.diversity}
     return NamedRows(found[person], np.concatenate([np.zeros(0, dtype=np.int64), *numbered]), values, promised)
-
-
-def _released_with(proposal: RowsProposal, person: str, names: Sequence[str]) -> Iterator[Block]:
-    """Released rows of some columns with their persons, block by block: codes, or cells."""
-    if proposal.original.is_on_cluster:
-        from sfumato.publishing.cluster_folder import collected  # Spark is there only where somebody has a cluster
-
-        found = collected(_showing(proposal, person), names)
-        yield {name: found.column(name).combine_chunks() for name in names}
-        return
-    if isinstance(proposal, FeatureProposal | ColumnProposal):  # which release all rows
-        persons = proposal.original.blocks([person])
-        for block, beside in zip(proposal.blocks(), persons, strict=True):
-            yield {**block, **beside}
-        return
-    yield from _showing(proposal, person).blocks()
-
-
-def _showing(proposal: RowsProposal, person: str) -> RowsProposal:
-    """Give the same proposal with the column that tells persons apart among those that travel along."""
-    if not isinstance(proposal, CellProposal | FittedProposal):
-        raise AssertionError
-    shown = replace(proposal, original=proposal.original.with_schema({person: Role.OTHER}))
-    if isinstance(shown, CellProposal):
-        return replace(shown, rows=shown.rows.with_schema({person: Role.OTHER}))
-    return shown
 
 
 class _Numbers:
