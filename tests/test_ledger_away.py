@@ -119,7 +119,7 @@ def test_missing_persons_and_other_people_are_one_clear_line_each(years, capsys)
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_written(years, capsys, monkeypatch):
-    monkeypatch.setattr("sfumato.publishing.proposals.whose_rows.BYTES_A_ROW", 10**6)
+    monkeypatch.setattr("sfumato.publishing.whose_rows.BYTES_A_ROW", 10**6)
     assert run(["release", *AWAY, "-o", "release-1.csv"]) == 3
     said = capsys.readouterr().err
     assert "whose rows are in which class, 340 rows of all releases together, does not fit in memory" in said

@@ -28,18 +28,18 @@ from sfumato.engines.spark.opening import open_cluster
 from sfumato.engines.spark.rows import ClusterTable
 from sfumato.errors import ClusterError, InputError, InvalidParameterError, OutputError
 from sfumato.progress import Progress
-from sfumato.publishing.manifest_file import manifest_path_for
+from sfumato.publishing.manifest_file import is_left_alone, manifest_path_for
 from sfumato.publishing.proposals.base import Proposal, RowsProposal, names_but_identifiers
 from sfumato.publishing.proposals.counted import CellProposal
 from sfumato.publishing.proposals.features import FeatureProposal
 from sfumato.publishing.proposals.sampled import ColumnProposal
-from sfumato.publishing.publish import is_left_alone
 from sfumato.schema import Kind, Schema
 from sfumato.table.coding import CodedColumn
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.parquet import part_files
 from sfumato.table.io.read import ReadOptions
 from sfumato.table.row_order import AS_READ
+from sfumato.table.weighted import Block
 
 # What is to be released of a table on a cluster: searched on the driver over distinct rows, written by the cluster.
 
@@ -129,11 +129,12 @@ def _(proposal: ColumnProposal) -> Frame:
     return _named(rows, {name: sf.col(f"c{i}") for i, name in enumerate(names)})
 
 
-def collected(proposal: RowsProposal, names: Sequence[str]) -> pa.Table:
-    """Bring some columns of the released rows to the driver, which must have room for them."""
+def blocks_on_cluster(proposal: RowsProposal, person: str, names: Sequence[str]) -> Iterator[Block]:
+    """Bring some columns of the released rows with their persons to the driver, which must have room for them."""
     session = on_cluster(proposal.original).session
     with watching(session), exact_settings(session):
-        return frame_of(proposal).select(*(f"`{name}`" for name in names)).toArrow()
+        found = frame_of(proposal.showing(person)).select(*(f"`{name}`" for name in names)).toArrow()
+    yield {name: found.column(name).combine_chunks() for name in names}
 
 
 def in_released_order(proposal: RowsProposal) -> Frame:

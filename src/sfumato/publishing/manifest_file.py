@@ -31,3 +31,11 @@ def manifest_text(path: Path) -> str:
     except (OSError, ValueError) as exc:
         reason = exc.strerror if isinstance(exc, OSError) else "not a path of UTF-8 text"
         raise ManifestError(f"cannot be read ({reason})", path=path) from None
+
+
+def is_left_alone(manifest_path: Path, table_path: Path) -> bool:
+    """Whether a manifest is there without its table."""
+    try:
+        return not table_path.exists() and b'"sfumato_manifest"' in manifest_path.read_bytes()[:200]
+    except (OSError, ValueError):
+        return False

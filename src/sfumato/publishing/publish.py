@@ -17,7 +17,7 @@ from sfumato.errors import InvalidParameterError, OutputError
 from sfumato.manifest import AnyTable, Manifest, stated_versions, with_audited
 from sfumato.mechanisms.base import Release
 from sfumato.progress import Progress
-from sfumato.publishing.manifest_file import manifest_path_for
+from sfumato.publishing.manifest_file import is_left_alone, manifest_path_for
 from sfumato.publishing.proposals.base import DEFAULT_MEMORY, Proposal, RowsProposal
 from sfumato.publishing.proposals.in_memory import InMemory
 from sfumato.table.binary import BinaryTable
@@ -221,14 +221,6 @@ def check_targets(target: Path, manifest_target: Path, source: Source | None, *,
     check_writable(target, force=force)
     # A manifest without its table is what a kill between the two names leaves: it is no release and may be replaced.
     check_writable(manifest_target, force=force or is_left_alone(manifest_target, target))
-
-
-def is_left_alone(manifest_path: Path, table_path: Path) -> bool:
-    """Whether a manifest is there without its table."""
-    try:
-        return not table_path.exists() and b'"sfumato_manifest"' in manifest_path.read_bytes()[:200]
-    except (OSError, ValueError):
-        return False
 
 
 def no_table(name: str, given: object) -> InvalidParameterError:

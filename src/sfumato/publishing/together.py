@@ -25,7 +25,9 @@ from sfumato.manifest import Manifest
 from sfumato.mechanisms.base import Mechanism, Release, name_of
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.publishing.ledger import Entry, Ledger, levels_of
-from sfumato.publishing.proposals.base import DEFAULT_MEMORY, Proposal
+from sfumato.publishing.proposals.base import DEFAULT_MEMORY, Proposal, RowsProposal
+from sfumato.publishing.proposals.in_memory import InMemory
+from sfumato.publishing.whose_rows import check_fits, named_rows_of
 from sfumato.schema import Role, Schema
 
 LedgerUse = Literal["check", "same-levels", "off"]
@@ -98,11 +100,27 @@ def checked_together(
         lines = [*_epsilon_lines(promised, entries), *([_not_checked(entries, cannot)] if entries else [])]
         return Recording(ledger, None, None, numbers, tuple(lines))
     n_others = sum(len(entry.rows.classes) for entry in entries if entry.rows is not None)
-    rows = proposal.named_rows(promised, str(person), n_others, memory)
+    rows = _named(proposal, promised, str(person), n_others, memory)
     if entries:
         rows = ledger.named(rows)
     lines = _checked_with(entries, rows, proposal, ledger)
     return Recording(ledger, rows, person, numbers, tuple(lines))
+
+
+def _named(proposal: Proposal, promised: Promised, person: str, n_others: int, memory: Memory) -> NamedRows:
+    """Say whose row is in which class, to be checked together with so many rows of other releases."""
+    if isinstance(proposal, InMemory):
+        return proposal.named_rows(promised, person)
+    if not isinstance(proposal, RowsProposal):
+        raise AssertionError
+    original = proposal.original
+    check_fits(original.n_rows + n_others, memory, original.place)
+    blocks = proposal.blocks_with(person)
+    if original.is_on_cluster:
+        from sfumato.publishing.cluster_folder import blocks_on_cluster  # Spark is there only where somebody has one
+
+        blocks = blocks_on_cluster(proposal, person, (*promised.columns, person, *promised.diversity))
+    return named_rows_of(original, blocks, promised, person)
 
 
 def _why_not(promised: Promised, person: str | None, release: Release) -> str:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.checks import AuditReport
 from sfumato.audit.in_blocks import audit_rows, n_unique_in_blocks
-from sfumato.audit.together.appearances import NamedRows, Promised
 from sfumato.audit.verify import measured_level
 from sfumato.engines.blocks.sorting import RowSorter
 from sfumato.engines.memory_limit import Memory, give_back
@@ -23,7 +22,6 @@ from sfumato.engines.protocol import Rows
 from sfumato.manifest import AnyTable, declared_formats, describe_column, stating_unique_rows, with_audited
 from sfumato.mechanisms.base import Release
 from sfumato.progress import Progress, in_rows
-from sfumato.publishing.proposals.whose_rows import check_fits, named_rows_of
 from sfumato.publishing.reaudit import open_released
 from sfumato.schema import WITHHELD, Kind, Role, Schema
 from sfumato.table.coding import Table
@@ -89,10 +87,6 @@ class Proposal(ABC):
         digest : str or None
             SHA-256 of the file; ``None``: as a reader of it finds.
         """
-
-    @abstractmethod
-    def named_rows(self, promised: Promised, person: str, n_others: int, memory: Memory) -> NamedRows:
-        """Say whose row is in which class, to be checked together with so many rows of other releases."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -179,24 +173,6 @@ class RowsProposal(Proposal):
             levels_are_stated=stated.manifest.states_levels,
         )
         return replace(stated, table=released.outline), report
-
-    def named_rows(self, promised: Promised, person: str, n_others: int, memory: Memory) -> NamedRows:
-        """Say whose row is in which class, in one pass over the rows.
-
-        Raises
-        ------
-        InputError
-            If who is in which class of all releases does not fit in memory.
-        """
-        check_fits(self.original.n_rows + n_others, memory, self.original.place)
-        if not self.original.is_on_cluster:
-            return named_rows_of(self.original, self.blocks_with(person), promised, person)
-        from sfumato.publishing.cluster_folder import collected  # Spark is there only where somebody has a cluster
-
-        names = (*promised.columns, person, *promised.diversity)
-        found = collected(self.showing(person), names)
-        block = {name: found.column(name).combine_chunks() for name in names}
-        return named_rows_of(self.original, [block], promised, person)
 
     def blocks_with(self, person: str) -> Iterator[Block]:
         """Released rows with the column that tells persons apart."""

@@ -127,7 +127,7 @@ class InMemory(Proposal):
             roles=True,
         )
 
-    def named_rows(self, promised: Promised, person: str, n_others: int, memory: Memory) -> NamedRows:
+    def named_rows(self, promised: Promised, person: str) -> NamedRows:
         """Say whose row is in which class, by which row each was made of."""
         release = self.release
         claims = read_claims(release.manifest.to_dict())
