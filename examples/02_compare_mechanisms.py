@@ -1,4 +1,4 @@
-"""Set a few mechanisms side by side: what a classifier still learns, and what an attacker still finds."""
+"""Compare a few mechanisms: what a classifier still learns, and what an attacker still finds."""
 
 from sfumato import GlobalRecoder, GreedyContainmentSelector, Mondrian, release
 from sfumato.attack.risk import risk_of
@@ -8,13 +8,13 @@ from sfumato.evaluation.scores import evaluate
 COLUMNS = ["age", "sex", "insurance", "smoker", "diabetes", "copd", "heart_failure", "readmitted"]
 table = admissions(n_rows=1000).keep(COLUMNS)
 mechanisms = {
-    "as it is": None,
+    "original": None,
     "mondrian": Mondrian(k=5),
     "global recoding": GlobalRecoder(k=5),
     "greedy containment": GreedyContainmentSelector(k=5, on_infeasible="skip"),
 }
 
-print(f"{'':<20}{'AUC':>8}{'people named':>15}")
+print(f"{'':<20}{'AUC':>8}{'re-identified':>15}")
 for name, mechanism in mechanisms.items():
     found = evaluate(table, mechanism, classifiers=["logistic-regression"], n_folds=3)
     made = release(table, mechanism) if mechanism else None

@@ -1,4 +1,4 @@
-"""Attack the table as it is and its release: who is found, and what is still guessed."""
+"""Attack the original table and its release: who is found, and what is still guessed."""
 
 from sfumato import ErrorRiskTree, release
 from sfumato.attack.risk import risk_of

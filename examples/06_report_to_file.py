@@ -1,4 +1,4 @@
-"""Write the report of a release twice: for the data holder, and for those who get the release."""
+"""Write the report of a release twice: for the data holder, and for recipients."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory

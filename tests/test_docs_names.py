@@ -1,6 +1,6 @@
 """Every file, command and option that the README and the docs name is there.
 
-Decisions are left out: they say what was chosen then, with the names of then.
+Of decisions only the links are judged: they say what was chosen then, with the names of then.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if "decisions" not in page.parts),
 ]
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 ROOTS = (ROOT, ROOT / "src", ROOT / "src" / "sfumato", ROOT / "docs")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
-LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([^)]*))?\)")
 SOURCE = re.compile(r"[\w./-]*\w\.(?:py|md)|[\w-]+(?:/[\w.-]+)*/")
 """Files of this repository: code, pages, folders. Tables, pictures and project files of examples are the reader's."""
 OF_THE_READER = {
@@ -76,11 +77,19 @@ def test_files_and_folders_are_there(page):
     assert [span for span, places in named if not any(place.exists() for place in places)] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_linked_pages_are_there(page):
-    linked = LINK.findall(without_blocks(page.read_text(encoding="utf-8")))
+def anchors_of(page: Path) -> set[str]:
+    """Anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", without_blocks(page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
-    assert [link for link in linked if not (page.parent / link).exists()] == []
+
+@pytest.mark.parametrize("page", [*PAGES, *DECISIONS], ids=lambda page: str(page.relative_to(ROOT)))
+def test_linked_pages_and_their_sections_are_there(page):
+    linked = LINK.findall(without_blocks(page.read_text(encoding="utf-8")))
+    places = [(page.parent / name if name else page, anchor) for name, anchor in linked]
+
+    assert [place for place, _ in places if not place.exists()] == []
+    assert [(place.name, anchor) for place, anchor in places if anchor and anchor not in anchors_of(place)] == []
 
 
 def typed_commands(page: Path) -> list[str]:

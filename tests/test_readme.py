@@ -1,4 +1,4 @@
-"""The README's tour, typed as it stands: what it shows is what comes out."""
+"""The README's tour, as typed: what it shows is what comes out."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def on_one_line(text: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(commands())), ids=[command for command, _ in commands()])
 def test_the_output_is_the_one_shown(toured, number):
-    """In its order, whatever lies where ``…`` stands; a line that the README breaks is one line."""
+    """In its order, whatever ``…`` leaves out; a line that the README breaks is one line."""
     printed = on_one_line(toured[1][number])
 
     for shown in filter(None, map(on_one_line, commands()[number][1].split(LEFT_OUT))):

@@ -21,7 +21,7 @@ from sfumato.engines.blocks.rows import open_large
 from sfumato.engines.memory_limit import Memory
 from sfumato.engines.persons import identifiers_away, one_row_each, persons_repeat
 from sfumato.engines.protocol import TooLargeError
-from sfumato.errors import InputError, PrivacyNotAchievableError, SchemaError
+from sfumato.errors import InputError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.propose import make_release, propose
