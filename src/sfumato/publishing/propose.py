@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sfumato.engines.limits import DIFFERENTIAL_PRIVACY
 from sfumato.engines.memory_limit import Memory, give_back
 from sfumato.engines.persons import n_repeating_persons
 from sfumato.engines.protocol import Rows, check_fits_in_memory
@@ -141,9 +142,7 @@ def propose(
     if not isinstance(original, Rows):
         return _in_memory(original, mechanism, key, progress)
     if is_differentially_private(mechanism):
-        problem = f"got {name_of(mechanism)}, for which nothing may be found out about a column by reading it"
-        allowed = "one that is not differentially private, or a table that is read into memory (set no limit)"
-        raise InvalidParameterError("the mechanism", problem, allowed=allowed, remedy=("mechanism",))
+        raise DIFFERENTIAL_PRIVACY.refusal("the mechanism", f"got {name_of(mechanism)}")
     check_digits(mechanism)
     chosen = _for_table(mechanism, original.outline)
     check_takes_both_roles(original.schema, chosen)

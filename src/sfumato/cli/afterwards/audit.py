@@ -207,9 +207,12 @@ def _refuse_given(allowed: str, **given: object) -> None:
 
 def _refuse_people(given: tuple[int | None, float | None, str | None]) -> None:
     """Refuse a population for a profile of rows that are not in memory."""
+    from sfumato.engines.limits import POPULATION_OF_A_PROFILE
+
     population, fraction, table = given
-    allowed = "given without --memory and --engine"
-    _refuse_given(allowed, population=population, sampling_fraction=fraction, population_table=table)
+    _refuse_given(
+        POPULATION_OF_A_PROFILE.allowed, population=population, sampling_fraction=fraction, population_table=table
+    )
 
 
 def _check_others(others: tuple[str, ...], originals: tuple[str, ...], manifest_path: str | None) -> None:

@@ -227,7 +227,7 @@ class OnCluster(Home):
 
 def _refuse_other_formats(path: str, options: ReadOptions) -> None:
     """Refuse what is no Parquet by its name, before a cluster is asked."""
-    from sfumato.errors import InvalidParameterError
+    from sfumato.engines.limits import FORMATS_ON_A_CLUSTER
     from sfumato.table.io.databases.address import is_address
     from sfumato.table.io.foreign import refuse_address
     from sfumato.table.io.formats import format_of
@@ -239,8 +239,7 @@ def _refuse_other_formats(path: str, options: ReadOptions) -> None:
         refuse_address(path)  # which, like the line above, shows no credentials
     found = options.format or ("parquet" if Path(path).is_dir() else format_of(path))
     if found != "parquet" or path == "-":
-        allowed = "a Parquet file, or a folder of Parquet files, that driver and workers see under the same path"
-        raise InvalidParameterError("a table with --engine", f"got {path!r}", allowed=allowed)
+        raise FORMATS_ON_A_CLUSTER.refusal("a table with --engine", f"got {path!r}")
 
 
 def _check_data(order: Order) -> tuple[int, int]:

@@ -21,10 +21,12 @@ from numpy.typing import NDArray
 from sfumato.engines.blocks.database import batches_in_database
 from sfumato.engines.blocks.query import SpooledRows
 from sfumato.engines.counting import RowFinder, count_blocks, pairs_counted
+from sfumato.engines.limits import FORMATS_IN_BLOCKS, INCOMPLETE_ROWS
+from sfumato.engines.limits import STANDARD_INPUT as NO_STANDARD_INPUT
 from sfumato.engines.memory_limit import cells_at_once, listed_values, text_at_once
 from sfumato.engines.persons import one_row_each
 from sfumato.engines.protocol import Pairs, Persons, Rows
-from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
+from sfumato.errors import ColumnNotFoundError, InputError
 from sfumato.progress import Progress
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.cells import (
@@ -599,25 +601,18 @@ def _described(
 
 
 def _checked_format(path: str | os.PathLike[str], options: ReadOptions) -> str:
-    allowed = "a CSV, Parquet, JSON lines, SPSS (.sav, .zsav), Stata or SAS file that can be read several times"
     if str(path) == STANDARD_INPUT:
-        raise InvalidParameterError("DATA read in blocks", "got standard input", allowed=allowed)
+        raise NO_STANDARD_INPUT.refusal("DATA read in blocks", "got standard input")
     name = format_to_read(path, options)
     if name not in FORMATS:
-        other = "save it as .sav" if name == PORTABLE else "convert the file to Parquet"
-        hint = f"{other}, or read it into memory (set no limit)"
-        raise InvalidParameterError(
-            "DATA read in blocks", f"got {name}", allowed=allowed, hint=hint, remedy=("memory",)
-        )
+        raise FORMATS_IN_BLOCKS.refusal("DATA read in blocks", f"got {name}")
     _refuse_dropping(options)
     return name
 
 
 def _refuse_dropping(options: ReadOptions) -> None:
     if options.complete_rows_only:
-        hint = "remove incomplete rows from the file first, or read it into memory (set no limit)"
-        allowed, problem = "off for a table that is read in blocks", "got it"
-        raise InvalidParameterError("complete_rows_only", problem, allowed=allowed, hint=hint, remedy=("memory",))
+        raise INCOMPLETE_ROWS.refusal("complete_rows_only", "got it")
 
 
 def _raw_blocks(stored: StoredBytes, path: Path, name: str, options: ReadOptions, memory: int) -> RawBlocks:

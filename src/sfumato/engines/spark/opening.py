@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sfumato.engines.limits import FORMATS_ON_A_CLUSTER, INCOMPLETE_ROWS
 from sfumato.engines.persons import one_row_each
 from sfumato.engines.spark.errors import watching
 from sfumato.engines.spark.frames import (
@@ -28,7 +29,7 @@ from sfumato.engines.spark.frames import (
     says_of_cells,
 )
 from sfumato.engines.spark.rows import FRAME, ClusterTable
-from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError
+from sfumato.errors import ColumnNotFoundError, InputError
 from sfumato.schema import AS_TEXT, Column, Kind, Reading, Schema
 from sfumato.table.cells import CellRules, ColumnCoder, check_names, plain_array
 from sfumato.table.coding import Source, Table, plain_type
@@ -278,9 +279,6 @@ def _n_rows(columns: Sequence[WeightedColumn | OpenColumn], place: str) -> int:
 
 def _check_options(options: ReadOptions) -> None:
     if options.format not in (None, "parquet"):
-        hint = "convert the file to Parquet"
-        raise InvalidParameterError("DATA read by a cluster", f"got {options.format}", allowed="Parquet", hint=hint)
+        raise FORMATS_ON_A_CLUSTER.refusal("DATA read by a cluster", f"got {options.format}")
     if options.complete_rows_only:
-        hint = "remove incomplete rows from the file first"
-        allowed = "off for a table on a cluster"
-        raise InvalidParameterError("complete_rows_only", "got it", allowed=allowed, hint=hint)
+        raise INCOMPLETE_ROWS.refusal("complete_rows_only", "got it")
