@@ -20,6 +20,7 @@ from sfumato.cli.options.homes import (
     opened_project,
     seen,
 )
+from sfumato.cli.options.short_help import ShortHelp
 from sfumato.cli.options.tables import (
     accepted_exceptions,
     apply_roles,
@@ -43,7 +44,21 @@ if TYPE_CHECKING:
     from sfumato.table.io.read import ReadOptions
 
 
-@click.command("audit")
+_COMMON = (
+    "manifest_path",
+    "original",
+    "project",
+    "key",
+    "accept",
+    "as_json",
+    "memory",
+    "quasi_identifiers",
+    "sensitive",
+    "person",
+)
+
+
+@click.command("audit", cls=ShortHelp, common=_COMMON)
 @click.argument("table")
 @click.option("--manifest", "manifest_path", help="Manifest of the release. Without it, print a risk profile.")
 @click.option("--original", help="Original table; also checks that nothing else changed.")
@@ -117,6 +132,14 @@ def command(
     original there are always exceptions. --accept names exceptions that you accept; the exit code is 0 if there are no
     others.
 
+    \b
+    Examples:
+      sfumato audit release.csv --manifest release.csv.manifest.json --original admissions.csv
+      sfumato audit release.csv --manifest release.csv.manifest.json --project sfumato.toml
+      sfumato audit release.csv --manifest release.csv.manifest.json --accept original,roles
+      sfumato audit admissions.csv --quasi-identifiers age,sex,postcode --sensitive diagnosis
+    \f
+
     The reading and role options describe the original; a release is read as its manifest says. Roles are compared for
     columns that have one by --project or by role options; the roles of all others are taken from the manifest, which
     is an exception. To check that the cells of an ordered column were joined in its own order, give --project, which
@@ -137,14 +160,10 @@ def command(
     With --memory no table is held in memory; with --engine the rows stay on a Spark cluster, which counts them.
 
     \b
-    Examples:
-      sfumato audit release.csv --manifest release.csv.manifest.json --original admissions.csv
-      sfumato audit release.csv --manifest release.csv.manifest.json --project sfumato.toml
+    Further examples:
       sfumato audit release.csv --manifest release.csv.manifest.json --original people.db --query 'select …'
-      sfumato audit release.csv --manifest release.csv.manifest.json --accept original,roles
       sfumato audit release.csv --manifest release.csv.manifest.json --original admissions.csv --key release.key
       sfumato audit 2026.csv --manifest 2026.csv.manifest.json --project sfumato.toml --with 2025.csv.manifest.json
-      sfumato audit admissions.csv --quasi-identifiers age,sex,postcode --sensitive diagnosis
       sfumato audit survey.csv --quasi-identifiers age,sex,postcode --population 83000000
       sfumato audit survey.csv --quasi-identifiers age,sex,postcode --weight w
       sfumato audit release.csv --manifest release.csv.manifest.json --population-table register.csv

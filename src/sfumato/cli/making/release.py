@@ -16,6 +16,7 @@ from sfumato.cli.options.preparing import (
     preparations_in,
     prepare_option,
 )
+from sfumato.cli.options.short_help import ShortHelp
 from sfumato.cli.options.tables import (
     ROLE_SETTINGS,
     TABLE_FILE_HELP,
@@ -47,7 +48,29 @@ if TYPE_CHECKING:
     from sfumato.table.roles import ColumnGuess
 
 
-@click.command("release")
+_COMMON = (
+    "project",
+    "output",
+    "mechanism",
+    "k",
+    "params",
+    "force",
+    "dry_run",
+    "quick",
+    "memory",
+    "engine",
+    "prepare",
+    "target",
+    "quasi_identifiers",
+    "sensitive",
+    "identifiers",
+    "person",
+    "other",
+    "confirm",
+)
+
+
+@click.command("release", cls=ShortHelp, common=_COMMON)
 @click.argument("data", required=False)
 @click.option("--project", help="Project file. Default: sfumato.toml. With DATA: DATA is released by its description.")
 @click.option("-o", "--output", help=TABLE_FILE_HELP)
@@ -131,6 +154,16 @@ def command(
     Without -m, auto makes the release: strict k-anonymity (k = 5), with l-diversity (l = 2) of every sensitive column,
     in the form that keeps most of the target predictable. Five lines sum the release up.
 
+    \b
+    Examples:
+      sfumato release admissions.csv --target readmitted -o release.csv
+      sfumato release admissions.csv --target readmitted --sensitive diagnosis -k 10 -o release.parquet
+      sfumato release visits.csv --person patient_nbr --target readmitted -o release.csv
+      sfumato release                                   # what sfumato.toml says
+      sfumato release -k 10 --dry-run
+      sfumato release large.parquet --target y --identifiers id --memory 1GB -o release.parquet
+    \f
+
     Give a parameter that is a table entry by entry, as -p NAME.ENTRY=VALUE. Files named on the command line are looked
     up in the working folder, files named in a project file in the folder of that file.
 
@@ -140,12 +173,12 @@ def command(
     DATA is a file, or a database: postgresql://host/database (user and password in PGUSER and PGPASSWORD, never in the
     address), an SQLite or a DuckDB file. --table or --query says which rows.
 
-    With --memory the table is never held in memory: its distinct combinations of quasi-identifiers are counted, and the
-    release is written in one pass over the file. The default works on every size of table; of the other mechanisms
-    those do that need no more than these counts (docs/guide/scale.md).
+    With --memory the table is not held in memory: its distinct combinations of quasi-identifiers are counted, and the
+    release is written in one pass over the file. A mechanism or an option that needs all rows takes them into memory if
+    they fit (docs/guide/scale.md).
 
-    With --engine the rows stay on a Spark cluster: it counts them, writes the release as a folder of Parquet files and
-    audits it. The search runs here, over the counts. Driver and workers must see DATA and OUTPUT under the same path.
+    With --engine the rows stay on a Spark cluster: it counts them and writes the release as a folder of Parquet files.
+    The search runs here, over the counts. Driver and workers must see DATA and OUTPUT under the same path.
 
     A project whose table has a person column keeps a private ledger (.sfumato-ledger) of its releases. A new one is
     checked together with them: it is refused (exit code 4) if people would be told apart by comparing releases.
@@ -176,14 +209,10 @@ def command(
     come out as an original row are counted and limited (--max-copies). (docs/guide/drop-in-releases.md)
 
     \b
-    Examples:
+    Further examples:
       sfumato release admissions.csv --target readmitted -o release.csv
       sfumato release admissions.csv --target readmitted --cells values -o release.csv
       sfumato release admissions.csv --target readmitted --cells draws --max-copies 0.1 -o release.csv
-      sfumato release admissions.csv --target readmitted --sensitive diagnosis -k 10 -o release.parquet
-      sfumato release visits.csv --person patient_nbr --target readmitted -o release.csv
-      sfumato release                                   # what sfumato.toml says
-      sfumato release -k 10 --dry-run
       sfumato release --ledger same-levels -o release-2026.csv
       sfumato release 2026.csv --project sfumato.toml -o release-2026.csv     # as last year's file
       sfumato release survey.csv -m mondrian --population-table register.csv -p k_map=5 -k 1 -o release.csv
@@ -194,7 +223,6 @@ def command(
       sfumato release admissions.csv -m global-recoding --hierarchy age=age.csv -o release.csv
       sfumato release people.db --table visits --target readmitted -o release.csv
       sfumato release postgresql://host/db --query 'select age, sex, y from visits' --target y -o release.csv
-      sfumato release large.parquet --target y --identifiers id --memory 1GB -o release.parquet
       sfumato release large.parquet --target y --identifiers id --engine spark://node1:7077 -o release.parquet
     """
     from sfumato.errors import InvalidParameterError
