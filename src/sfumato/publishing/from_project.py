@@ -25,7 +25,7 @@ from sfumato.publishing.ledger import Ledger
 from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.proposals.base import DEFAULT_MEMORY, Proposal
 from sfumato.publishing.proposals.in_memory import InMemory
-from sfumato.publishing.propose import propose, refuse_preparation, why_written_whole
+from sfumato.publishing.propose import prepared_rows, propose, refuse_preparation, why_written_whole
 from sfumato.publishing.publish import Published, check_targets, publish
 from sfumato.publishing.together import LedgerUse, at_last_levels, checked_together
 from sfumato.schema import PROJECT_NAME
@@ -126,7 +126,8 @@ def propose_project(
         ProjectKey.load_or_create(project.path.parent)  # which these releases and all later ones share
     with release_key(project, mechanism, original.source, is_published=is_published) as key:
         if isinstance(original, Rows):
-            original = original.prepared(project.preparations)
+            keys = preparation_keys(project, key)
+            original = prepared_rows(original, project.preparations, memory, keys, progress)
         elif not is_private:
             original = project.prepared(original, preparation_keys(project, key))
         why = why_written_whole(target, escapes_formulas=project.escape_formulas)

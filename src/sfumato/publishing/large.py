@@ -16,7 +16,7 @@ from sfumato.engines.protocol import Rows
 from sfumato.errors import InvalidParameterError
 from sfumato.progress import Progress
 from sfumato.publishing.manifest_file import manifest_path_for
-from sfumato.publishing.propose import propose, why_written_whole
+from sfumato.publishing.propose import prepared_rows, propose, why_written_whole
 from sfumato.publishing.publish import Published, check_targets, publish
 from sfumato.publishing.reaudit import audit_published, open_original
 from sfumato.schema import Role, Schema
@@ -74,7 +74,7 @@ def release_large(
     keep_order : bool
         Leave the rows in the order of the source, see :func:`sfumato.release`. A cluster keeps no order.
     prepare : mapping or None
-        What is done to columns first, see :func:`sfumato.release`; pseudonyms and shifts are for tables in memory.
+        What is done to columns first, see :func:`sfumato.release`.
     progress : callable or None
         Called as ``progress(done, total, what)``.
 
@@ -108,9 +108,9 @@ def release_large(
     described = original.with_schema(with_roles(original.schema, roles).with_confirmed(confirmed))
     if options.one_row_per_person is not None:
         described = one_row_each(described, options.one_row_per_person, allowed.n_bytes)
-    described = described.prepared(preparations_of(prepare or {}))
+    ready = prepared_rows(described, preparations_of(prepare or {}), allowed, progress=progress)
     whole = why_written_whole(target)
-    proposal = propose(described, mechanism, allowed, all_rows_for=whole, progress=progress)
+    proposal = propose(ready, mechanism, allowed, all_rows_for=whole, progress=progress)
     proposal = proposal.with_order_kept() if keep_order else proposal
     return publish(proposal, target, force=force, memory=allowed, progress=progress)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,9 @@ from sfumato.table.identifiers.text_columns import check_text_columns
 from sfumato.table.io.formats import writable_format_of
 from sfumato.table.io.write import BLOCK_FORMATS
 from sfumato.table.persons import person_codes
+from sfumato.table.preparing.declared import Preparation
+from sfumato.table.preparing.keyed import PreparationKeys
+from sfumato.table.preparing.prepared import prepared
 
 Propose = Callable[[Rows, Any, Memory, Progress | None], RowsProposal]
 _WAYS: Mapping[Needs, Propose] = {
@@ -65,6 +68,21 @@ def why_written_whole(target: Path | None, *, escapes_formulas: bool = False) ->
     return (
         "" if output_format is None or output_format in BLOCK_FORMATS else f"a file of the format {output_format} needs"
     )
+
+
+def prepared_rows(
+    rows: Rows,
+    preparations: Sequence[Preparation],
+    memory: Memory,
+    keys: PreparationKeys | None = None,
+    progress: Progress | None = None,
+) -> AnyTable | Rows:
+    """Prepare columns where the rows are; what follows from a key is done row by row, and takes them into memory."""
+    if not any(asked.is_keyed for asked in preparations):
+        return rows.prepared(preparations)
+    instead = "leave these preparations out"
+    table = rows.in_memory(memory.n_bytes, "pseudonyms and shifted dates need", instead, progress)
+    return prepared(table, preparations, keys)
 
 
 def _instead() -> str:

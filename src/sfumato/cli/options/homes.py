@@ -288,6 +288,7 @@ def described(
     from sfumato.engines.persons import one_row_each
     from sfumato.mechanisms.baselines.features import described_publicly
     from sfumato.mechanisms.registry import is_differentially_private
+    from sfumato.publishing.propose import prepared_rows
     from sfumato.table.understanding import read_understood, understand
 
     confirmed = (*order.confirmed, *order.with_hierarchies)
@@ -304,7 +305,7 @@ def described(
     rows = described_as(rows, understood.table)
     rule = order.options.one_row_per_person
     rows = rows if rule is None else one_row_each(rows, rule, memory.n_bytes)
-    return rows.prepared(understood.preparations), understood.guessed
+    return prepared_rows(rows, understood.preparations, memory), understood.guessed
 
 
 def opened_project(open_table: OpenRows, project: Project) -> Rows:
