@@ -1,4 +1,4 @@
-"""Hypothesis profiles and fixtures that several test folders use."""
+"""Fixtures that several test folders use."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
-from example_counts import ALL_EXAMPLES
 from postgresql_server import PASSWORD, USER, Server, running_server
-
-settings.register_profile("dev", max_examples=ALL_EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile(
-    "ci", max_examples=500, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.register_profile("landing", settings.get_profile("dev"), derandomize=True)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "landing" if os.environ.get("CI") else "dev"))
+from sizes import IS_FULL  # which also sets the number of examples of all properties
 
 REPOSITORY = Path(__file__).parents[1]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only ``make soak`` runs."""
+    if IS_FULL:
+        return
+    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("soak")])
+    items[:] = [item for item in items if not item.get_closest_marker("soak")]
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import oracles
-from example_counts import part_of_the_examples
 from sfumato.audit import audit_release, measured_level, risk_profile
 from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.reading.values import ranks, spelled_ranks
@@ -259,7 +258,6 @@ MECHANISMS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
-@part_of_the_examples(0.5)
 @given(data=st.data())
 def test_no_mechanism_proposes_what_the_audit_refuses(name, data):
     amounts = data.draw(st.booleans())

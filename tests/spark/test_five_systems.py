@@ -1,7 +1,6 @@
 """All five systems on a real cluster, with one master and two workers: the release is the one made in memory."""
 
 import json
-import os
 
 import numpy as np
 import pyarrow.parquet
@@ -27,6 +26,7 @@ from sfumato.rows.spark.table import open_cluster
 from sfumato.schema import Role
 from sfumato.table.io.read import read_table
 from sfumato.table.io.write import write_table
+from sizes import IS_FULL
 from spark.interference import in_the_middle, slow_writing
 
 MEMORY = Memory.of("600MB")
@@ -46,7 +46,7 @@ SYSTEMS = {
 }
 """The fifth, collaboration, needs the counts of each party: see below."""
 EACH = ["containment, greedy", "breach", "default", "gain", "collaborating party"]
-MASTERLESS = EACH if "SFUMATO_ALL_KILLS" in os.environ else ["breach", "collaborating party"]
+MASTERLESS = EACH if IS_FULL else ["breach", "collaborating party"]
 """Systems whose master is killed: a new cluster takes half a minute, so ``make soak`` does all of them."""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
@@ -17,6 +17,7 @@ from sfumato.collaborate.selection_only import Question, prepare, select_only
 from sfumato.collaborate.session.party import StageChannel
 from sfumato.collaborate.shared_arithmetic import SharedArithmetic
 from sfumato.errors import CollaborationError, InvalidParameterError, PrivacyNotAchievableError
+from sizes import examples
 from unit.collaborate.exactness import tradeoff_error
 from unit.collaborate.memory_channel import LocalNetwork, deliver_as_sent
 from unit.collaborate.sessions import assert_all_blame, run
@@ -86,7 +87,7 @@ def collaborations(draw):
 
 @pytest.mark.slow
 @given(collaborations())
-@settings(max_examples=15)
+@examples(15)
 def test_removed_are_the_smallest_tradeoffs_of_the_totals_and_as_few_as_all_parties_allow(collaboration):
     parties, thresholds, weights = collaboration
     totals = [sum(matrices) for matrices in zip(*parties, strict=True)]

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from example_counts import part_of_the_examples
 from sfumato.counting.cells import cell_table
 from sfumato.counting.classes import class_size_counts, class_value_counts, equivalence_classes
 from sfumato.counting.contingency import contingency
@@ -62,7 +61,6 @@ def tables(draw):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("frames", [[name for name in FRAMES if name != "ibis"], ["ibis"]], ids="/".join)
-@part_of_the_examples(0.4)
 @given(cells=tables())
 def test_all_counts_are_those_of_the_arrow_table(frames, cells):
     """Those of the Arrow table are counted once for all frames."""

@@ -19,12 +19,12 @@ from sklearn.model_selection import PredefinedSplit, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from example_counts import part_of_the_examples
 from sfumato.errors import InvalidParameterError
 from sfumato.learning.c45.estimators import C45Classifier
 from sfumato.learning.c45.tree import TreeColumn, numeric_column, tree_columns
 from sfumato.learning.fold_scores import HeldOut, StrongestScores, folds
 from sfumato.learning.trained_scores import ClassifierScores, TreeScores, feature_matrix
+from sizes import examples
 
 
 def all_sets(n_columns):
@@ -102,7 +102,7 @@ def tables(draw):
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.5, of=20)
+@examples(20)
 @given(tables())
 def test_trees_are_those_of_the_classifier_trained_on_each_fold(table):
     X, target, fold_of_row = table

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from example_counts import part_of_the_examples
 from reproductions.public_data import data_folder
 from sfumato.cli.main import run
 from sfumato.counting.classes import class_size_counts
@@ -101,7 +100,6 @@ def test_the_slide_negative_binomial_meets_what_the_sample_has():
     assert min(beta_of) < 0.05
 
 
-@part_of_the_examples(0.3)
 @given(st.dictionaries(st.integers(1, 30), st.integers(1, 50), min_size=1, max_size=6), st.integers(1, 50))
 def test_shares_are_shares_and_a_whole_population_is_itself(sizes, times):
     n_rows = sum(size * count for size, count in sizes.items())

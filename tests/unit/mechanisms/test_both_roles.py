@@ -9,7 +9,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sfumato import Mondrian, release
@@ -26,6 +26,7 @@ from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
+from sizes import examples
 
 BOTH = Role.SENSITIVE_QUASI_IDENTIFIER
 
@@ -104,7 +105,7 @@ PROMISES = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(60)
 @given(ROWS, st.integers(2, 3), PROMISES, st.sampled_from([Kind.CATEGORICAL, Kind.NUMERIC]))
 def test_both_attackers_by_brute_force(rows, k, promise, kind):
     """Count over the released rows and the original values, by dictionaries: k with the column, l without it."""
@@ -217,7 +218,7 @@ def test_every_other_mechanism_refuses_the_table_and_names_the_column():
         assert "discharge_diagnosis" in str(caught.value)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(40)
 @given(ROWS, st.sampled_from([{"l": 2}, {"l": 2, "variant": "recursive", "c": 3.0}, {"alpha": 0.7}]))
 def test_another_sensitive_column_is_diverse_in_every_class_of_all(rows, promise):
     """Classes of the other column are over all quasi-identifiers, the one that is sensitive too among them."""

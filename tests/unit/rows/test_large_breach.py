@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from manifest_texts import text_of
@@ -37,6 +37,7 @@ from sfumato.schema import Role
 from sfumato.table.io import csv as delimited_blocks
 from sfumato.table.io import parquet
 from sfumato.table.io.read import ReadOptions, read_table
+from sizes import examples
 from unit.publishing.out_of_core import blockwise
 
 MEMORY = Memory(200 * 10**6)
@@ -119,7 +120,7 @@ def outcome(make, *arguments, **parameters):
 
 
 @pytest.mark.slow
-@settings(max_examples=8)
+@examples(8)
 @given(
     st.integers(40, 120),
     st.integers(0, 2**32),
@@ -575,7 +576,7 @@ def test_pairs_of_values_show_what_rows_show(columns):
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@examples(15)
 @given(nearly_told(), st.sampled_from(["few", "by DuckDB", "long"]), st.booleans())
 def test_the_audit_finds_telling_columns_in_blocks(columns, way, has_missing):
     """However many values there are."""

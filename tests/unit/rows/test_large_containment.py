@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from example_counts import part_of_the_examples
 from manifest_texts import text_of
 from oracles import containment_level
 from sfumato.audit.auditor import AuditorHas
@@ -36,6 +35,7 @@ from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
 from sfumato.schema import Role
 from sfumato.table.io.read import ReadOptions, read_table
+from sizes import examples
 from unit.publishing.out_of_core import blockwise
 from unit.publishing.out_of_core.blockwise import write_file
 
@@ -144,7 +144,7 @@ def searching(draw):
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.4, of=60)
+@examples(60)
 @given(
     st.integers(8, 80),
     st.integers(0, 2**32),
@@ -183,7 +183,7 @@ def most_frequent_that_fit(table, mechanism, most):
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.4, of=60)
+@examples(60)
 @given(st.integers(8, 80), st.integers(0, 2**32), st.one_of(greedy(), searching()), st.integers(2, 40), st.booleans())
 def test_features_whose_patterns_fit_are_chosen_from_as_in_memory(n_rows, seed, mechanism, most, is_csv):
     """The same bytes as of a table in memory of which the same features are offered; k holds by plain counting."""

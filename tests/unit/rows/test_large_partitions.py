@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from example_counts import part_of_the_examples
 from manifest_texts import text_of
 from sfumato.cli.main import run
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
@@ -37,6 +36,7 @@ from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
 from sfumato.schema import Role
 from sfumato.table.io.read import read_table
+from sizes import examples
 from unit.publishing.out_of_core.blockwise import outcome, small_blocks, write_file
 
 MEMORY = Memory(200 * 10**6)
@@ -128,7 +128,7 @@ def partitions(draw, promises=PROMISES):
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.5, of=40)
+@examples(40)
 @given(
     st.integers(8, 120),
     st.integers(0, 2**32),
@@ -207,7 +207,7 @@ def check_diversity(released, least):
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.5, of=40)
+@examples(40)
 @given(
     st.integers(10, 150),
     st.integers(0, 2**32),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import random
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ from playwright.sync_api import expect
 
 from sfumato.datasets.admissions import admissions
 from sfumato.table.io.write import write_table
+from sizes import IS_FULL
 from web.browser.walking import (
     MADE,
     STEPS,
@@ -30,7 +30,7 @@ from web.browser.walking import (
 )
 
 N_ROWS = 400
-N_COLUMNS = int(os.environ.get("SFUMATO_WIDE_COLUMNS", "2500"))  # make soak sets 25,000
+N_COLUMNS = 25_000 if IS_FULL else 2500
 
 
 @pytest.mark.slow

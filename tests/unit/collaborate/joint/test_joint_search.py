@@ -7,7 +7,7 @@ from threading import get_ident
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.collaborate.joint.generalization import generalized_columns
@@ -16,6 +16,7 @@ from sfumato.collaborate.shared_arithmetic import SharedArithmetic
 from sfumato.collaborate.shared_schema import SharedSchema
 from sfumato.errors import CollaborationError, InvalidParameterError, PrivacyNotAchievableError
 from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
+from sizes import examples
 from unit.collaborate.memory_channel import LocalNetwork
 
 NAMES = ("anna", "bert", "cleo", "dora", "emil")
@@ -95,7 +96,7 @@ def test_the_search_in_one_place_is_that_of_plain_loops(seed, n_rows, k):
 
 @pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(6, 40), st.integers(2, 6), st.integers(3, 5))
-@settings(max_examples=8)
+@examples(8)
 def test_parties_come_to_what_all_rows_in_one_place_give(seed, n_rows, k, n_parties):
     places = random_rows(seed, n_rows)
     holder = np.random.default_rng(seed).integers(0, n_parties, n_rows)

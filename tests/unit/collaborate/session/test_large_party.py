@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato
@@ -48,6 +48,7 @@ from sfumato.rows.out_of_core import open_large
 from sfumato.schema import Role
 from sfumato.table.io import csv as delimited_blocks
 from sfumato.table.io import parquet
+from sizes import examples
 from unit.collaborate.groups import NAMES, Group, Nursery, small_table
 
 MEMORY = Memory(200 * 10**6)
@@ -211,7 +212,7 @@ def test_a_file_that_changes_meanwhile_is_refused(group):
 
 
 @pytest.mark.slow
-@settings(max_examples=12)
+@examples(12)
 @given(
     st.integers(12, 70),
     st.integers(0, 2**32),

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.collaborate.roster import Peer, Roster
@@ -25,6 +25,7 @@ from sfumato.collaborate.transport.door import Door, Seldom, TurnedAway, _group_
 from sfumato.collaborate.transport.keys import make_keys
 from sfumato.collaborate.transport.tls import TlsChannel
 from sfumato.errors import CollaborationError, InputError, InvalidParameterError
+from sizes import examples
 from unit.collaborate.groups import make_party
 
 NAMES = ("ann", "bob", "cid")
@@ -243,7 +244,7 @@ def three(tmp_path_factory):
 
 
 class TestMessages:
-    @settings(max_examples=15)
+    @examples(15)
     @given(st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES), st.binary(max_size=300)), max_size=12))
     def test_all_arrive_once_and_in_the_order_of_their_sender(self, three, messages):
         expected = {}

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import person_oracles as oracle
@@ -32,6 +32,7 @@ from sfumato.publishing.publish import make_release
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
+from sizes import examples
 from tests.guarantee_names import by_name, name_of
 
 SEARCHES = ["greedy-containment", "maximal-containment", "exact-containment", "optimal-containment"]
@@ -174,7 +175,7 @@ def test_optimal_is_the_heaviest_feasible_set(monkeypatch, most_listed):
     monkeypatch.setattr(optimal, "LATTICE_COLUMNS", most_listed)
 
     @given(people())
-    @settings(max_examples=60)
+    @examples(60)
     def holds(table):
         rows, persons, k = table
         if len(set(persons)) < k:

@@ -2,7 +2,6 @@
 
 import csv
 import itertools
-import os
 from collections import Counter
 from dataclasses import replace
 from unittest.mock import patch
@@ -22,6 +21,7 @@ from sfumato.mechanisms.lattice.lattice import LatticeProblem, RollUp
 from sfumato.mechanisms.lattice.node_checks import NodeChecker
 from sfumato.mechanisms.lattice.recoder import regroup
 from sfumato.mechanisms.lattice.search import search_lattice
+from sizes import IS_FULL
 
 EIGHT = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")
 
@@ -332,8 +332,8 @@ TIMED = {
 }
 
 
-MOMENTS = [*range(1, 150), *range(150, 3000, 97)]  # make soak tries them all
-if "SFUMATO_ALL_MOMENTS" not in os.environ:
+MOMENTS = [*range(1, 150), *range(150, 3000, 97)]
+if not IS_FULL:
     MOMENTS = [*MOMENTS[:12], *MOMENTS[12::5]]
 
 

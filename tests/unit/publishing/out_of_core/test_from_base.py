@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from example_counts import part_of_the_examples
 from sfumato.errors import InputError, SchemaError
 from sfumato.guarantees import LDiversity
 from sfumato.mechanisms.base import Mechanism, Needs
@@ -29,6 +28,7 @@ from sfumato.publishing.reaudit import audit_large_file
 from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
 from sfumato.table.io.read import read_table
+from sizes import examples
 from unit.publishing.out_of_core.blockwise import outcome, small_blocks, write_file
 from unit.publishing.out_of_core.test_large_release import MEMORY, described, made_out_of_core, random_cells
 
@@ -82,7 +82,7 @@ def orders(draw):
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.5, of=25)
+@examples(25)
 @given(
     st.integers(20, 120),
     st.integers(0, 2**32),

@@ -17,11 +17,10 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato
-from example_counts import part_of_the_examples
 from sfumato.audit.bytes import parquet as parquet_bytes
 from sfumato.counting import blocks
 from sfumato.errors import InputError, InvalidParameterError, OutputError, SchemaError
@@ -36,6 +35,7 @@ from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.io import parquet
 from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.weighted import OpenColumn
+from sizes import examples
 
 PLENTY, LITTLE = 10**9, 16_000  # bytes: the second lists at most four values a column
 CANARY = "canary-4711"
@@ -144,7 +144,7 @@ def tables(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@examples(60)
 @given(tables(), st.sampled_from(list(FRAMES)), st.sampled_from([PLENTY, LITTLE]), st.integers(1, 8))
 def test_every_frame_in_blocks_is_the_frame_at_once(cells, name, memory, n_rows):
     """Whatever the library, the size of the blocks, and whether the values are listed."""
@@ -152,7 +152,7 @@ def test_every_frame_in_blocks_is_the_frame_at_once(cells, name, memory, n_rows)
         assert_same(FRAMES[name](cells), memory)
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(tables(), st.integers(1, 8))
 def test_a_table_of_the_real_ibis(cells, n_rows):
     with small_blocks(n_rows):
@@ -253,7 +253,7 @@ def made_in_memory(frame, mechanism, output):
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.5, of=20)
+@examples(20)
 @given(
     st.integers(0, 2**32),
     st.sampled_from(list(FRAMES)),

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato
-from example_counts import part_of_the_examples
 from manifest_texts import text_of
 from sfumato.cli.main import run
 from sfumato.errors import InputError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
@@ -28,6 +27,7 @@ from sfumato.rows.persons import identifiers_away, one_row_each, persons_repeat
 from sfumato.schema import Role
 from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.persons import identifiers_of
+from sizes import examples
 from test_persons import SCHEMA, visits
 from tests.guarantee_names import by_name, name_of
 from unit.publishing.out_of_core.blockwise import made_open, outcome, small_blocks, write_file
@@ -119,7 +119,7 @@ def rows_of_persons(draw):
 
 
 @given(rows_of_persons(), st.sampled_from(["global-recoding", "local-recoding"]), st.integers(2, 3))
-@part_of_the_examples(2)
+@examples(100)
 def test_random_tables_are_released_as_in_memory(cells, name, k):
     """Or refused for the same reason; missing persons are one."""
     with TemporaryDirectory() as folder, small_blocks():

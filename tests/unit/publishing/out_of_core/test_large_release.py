@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from example_counts import part_of_the_examples
 from sfumato.counting import cells as cell_limits
 from sfumato.errors import AuditFailedError, InputError, InvalidParameterError, SchemaError
 from sfumato.mechanisms.lattice.gain import GainRecoder
@@ -24,6 +23,7 @@ from sfumato.rows.memory_limit import Memory
 from sfumato.rows.out_of_core import open_large
 from sfumato.schema import Role
 from sfumato.table.io.read import read_table
+from sizes import examples
 from unit.publishing.out_of_core.blockwise import outcome, small_blocks, write_file
 
 MEMORY = Memory(200 * 10**6)
@@ -93,7 +93,7 @@ def orders(draw):
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.5, of=25)
+@examples(25)
 @given(
     st.integers(8, 80),
     st.integers(0, 2**32),

@@ -4,7 +4,7 @@ from datetime import date, datetime, timedelta
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.schema import Kind
@@ -12,6 +12,7 @@ from sfumato.table.kinds import guess_kind
 from sfumato.table.reading.columns import format_named, guessed_format
 from sfumato.table.reading.dates import date_format, date_formats
 from sfumato.table.reading.months import _NAMES, folded, month_of
+from sizes import examples
 
 ENGLISH = _NAMES["English"].split()
 
@@ -30,7 +31,7 @@ DAYS = st.dates(date(1969, 1, 1), date(2068, 12, 31))
 
 
 @pytest.mark.parametrize("day_part", FORMATS)
-@settings(max_examples=10)
+@examples(10)
 @given(days=st.lists(DAYS, min_size=1, max_size=8), padded=st.booleans())
 def test_every_format_gives_back_the_day(day_part, days, padded):
     texts = [written(day, day_part, padded=padded or day_part == "YYYYMMDD") for day in days]
@@ -39,7 +40,7 @@ def test_every_format_gives_back_the_day(day_part, days, padded):
 
 
 @pytest.mark.parametrize("day_part", FORMATS)
-@settings(max_examples=10)
+@examples(10)
 @given(moment=st.datetimes(datetime(1969, 1, 1), datetime(2068, 12, 31)), half=st.booleans())
 def test_a_time_after_a_date_is_kept(day_part, moment, half):
     moment = moment.replace(microsecond=0)
@@ -50,7 +51,7 @@ def test_a_time_after_a_date_is_kept(day_part, moment, half):
 
 
 @pytest.mark.parametrize("language", sorted(_NAMES))
-@settings(max_examples=10)
+@examples(10)
 @given(days=st.lists(DAYS, min_size=1, max_size=6))
 def test_month_names_of_eight_languages_in_one_column_with_their_short_forms(language, days):
     texts = [written(day, "DD MMM YYYY", padded=False, names=language) for day in days]
