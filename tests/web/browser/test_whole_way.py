@@ -13,7 +13,6 @@ from playwright.sync_api import expect
 
 from sfumato.datasets.admissions import admissions
 from sfumato.table.io.write import write_table
-from sizes import IS_FULL
 from web.browser.walking import (
     MADE,
     STEPS,
@@ -30,7 +29,7 @@ from web.browser.walking import (
 )
 
 N_ROWS = 400
-N_COLUMNS = 25_000 if IS_FULL else 2500
+N_COLUMNS = 25_000
 
 
 @pytest.mark.slow
@@ -94,7 +93,7 @@ class Times:
         self.since = now
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_sparse_file_of_many_columns_from_upload_to_download(shared_server, open_tab, tmp_path):
     n_all, tenth = f"{N_COLUMNS + 1:,}", f"f{N_COLUMNS // 10 - 1}"
     tab = open_tab(shared_server, expected=("422",))
