@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -16,11 +18,36 @@ REPOSITORY = Path(__file__).parents[1]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only ``make soak`` runs."""
+    """Leave out what only ``make soak`` runs: tests marked so, and most cases of a product that is sampled."""
     if IS_FULL:
         return
-    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("soak")])
-    items[:] = [item for item in items if not item.get_closest_marker("soak")]
+    products = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            products[item.nodeid.partition("[")[0]].append(item)
+    taken = {item for product in products.values() for item in cases_with_every_value(product)}
+    left_out = [item for item in items if item.get_closest_marker("soak")]
+    left_out += [item for product in products.values() for item in product if item not in taken]
+    config.hook.pytest_deselected(items=left_out)
+    gone = set(left_out)
+    items[:] = [item for item in items if item not in gone]
+
+
+def cases_with_every_value(product: list[pytest.Item]) -> list[pytest.Item]:
+    """Give a few cases of a product of parameters: each value at least once, each pair of values as rarely as can be."""
+    values = {item: [(name, repr(value)) for name, value in item.callspec.params.items()] for item in product}
+    missing = {value for case in values.values() for value in case}
+    n_pairs, taken = Counter(), []
+
+    def new_values_and_old_pairs(item: pytest.Item) -> tuple[int, int]:
+        return len(missing.intersection(values[item])), -sum(n_pairs[pair] for pair in combinations(values[item], 2))
+
+    while missing:
+        case = max(product, key=new_values_and_old_pairs)
+        taken.append(case)
+        n_pairs.update(combinations(values[case], 2))
+        missing.difference_update(values[case])
+    return taken
 
 
 @pytest.fixture(scope="session")

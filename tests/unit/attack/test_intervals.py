@@ -116,6 +116,7 @@ N_DRAWS = 2_000 if IS_FULL else 400
 N_OF_TRUTH = 1_000_000 if IS_FULL else 100_000
 
 
+@pytest.mark.sampled
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("rate_0", "risk"), list(product([0.0, 0.05, 0.5, 0.9], [0.0, 0.1, 0.5, 0.9])), ids=lambda share: f"{share}"
@@ -132,6 +133,7 @@ def test_intervals_of_risk_hold_the_truth(rate_0, risk):
     assert held >= 0.93
 
 
+@pytest.mark.sampled
 @pytest.mark.statistical
 @pytest.mark.parametrize("is_rounded", [False, True], ids=["continuous", "with ties"])
 @pytest.mark.parametrize("shift", [0.0, 0.5, 2.0, 4.0])

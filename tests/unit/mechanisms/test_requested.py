@@ -98,6 +98,7 @@ def keeps(promise, classes, k):
     return True
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("promise", PROMISES)
 def test_releases_keep_the_promise_and_the_audit_finds_it(mechanism, promise, table):

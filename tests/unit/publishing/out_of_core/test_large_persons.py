@@ -76,6 +76,7 @@ def assert_the_same(found, expected):
     assert {check.name for check in found.audit.checks} == names
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("are_open", [False, True])
@@ -119,7 +120,7 @@ def rows_of_persons(draw):
 
 
 @given(rows_of_persons(), st.sampled_from(["global-recoding", "local-recoding"]), st.integers(2, 3))
-@examples(100)
+@examples(40)
 def test_random_tables_are_released_as_in_memory(cells, name, k):
     """Or refused for the same reason; missing persons are one."""
     with TemporaryDirectory() as folder, small_blocks():
@@ -143,6 +144,7 @@ def test_random_tables_are_released_as_in_memory(cells, name, k):
             assert_the_same(found, expected)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("most", [3, 10, 25, 60])
 @pytest.mark.parametrize("system", ["global", "gain", "local"])
 def test_persons_are_counted_at_coarser_levels_where_pairs_do_not_fit(system, most, tmp_path):
@@ -190,6 +192,7 @@ def test_where_each_person_has_one_row_nothing_changes(tmp_path):
 # One row of each person.
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("rule", ["first", "last", "random"])
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("are_open", [False, True])
