@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def cases_with_every_value(product: list[pytest.Item]) -> list[pytest.Item]:
-    """Give a few cases of a product of parameters: each value at least once, each pair of values as rarely as can be."""
+    """Give a few cases of a product of parameters: each value at least once, each pair of them rarely."""
     values = {item: [(name, repr(value)) for name, value in item.callspec.params.items()] for item in product}
     missing = {value for case in values.values() for value in case}
     n_pairs, taken = Counter(), []
