@@ -169,6 +169,7 @@ def test_nothing_is_read_before_a_public_refusal(tmp_path, monkeypatch, capsys):
     assert "kept for differential privacy" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_who_knows_all_rows_but_one_cannot_tell_the_candidates_apart(capfd):
     """``init`` names the data by its SHA-256 in the project file, whose own SHA-256 told the candidates apart."""
     found = []

@@ -37,6 +37,7 @@ def drawn(data, is_true=True):
     return measured(kinds, rows, texts), edges, persons
 
 
+@pytest.mark.slow
 @given(st.data(), st.booleans())
 @examples(60)
 def test_levels_by_persons_are_those_of_the_definition(data, is_true):
@@ -68,6 +69,7 @@ def test_with_one_row_a_person_levels_are_those_of_rows(data):
     assert levels(found, list(range(len(persons)))) == (found.level_kk, found.level_global)
 
 
+@pytest.mark.slow
 @given(st.data(), st.sampled_from([1, 1 << 18]))
 @examples(50)
 def test_bounds_hold_whichever_rows_belong_together(data, at_once):

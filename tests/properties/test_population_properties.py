@@ -66,6 +66,7 @@ def _orders(rows):
     return orders
 
 
+@pytest.mark.slow
 @examples(60)
 @given(SAMPLES, PEOPLE, st.integers(2, 4), st.integers(1, 2), st.sampled_from([None, 0.3, 0.6]))
 def test_mondrian_divides_exactly_as_far_as_the_people_allow(sample, others, k_map, k, delta_max):
@@ -158,6 +159,7 @@ def test_lattice_search_beside_all_nodes(rows, people, has_star, k_map, deltas, 
     assert best.loss == pytest.approx(min(node.loss for node in satisfying), abs=1e-9)
 
 
+@pytest.mark.slow
 @examples(25)
 @given(SAMPLES, PEOPLE, st.integers(2, 4), st.booleans())
 def test_global_recoding_keeps_what_the_audit_counts(sample, others, k_map, with_presence):

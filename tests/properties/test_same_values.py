@@ -206,6 +206,7 @@ def test_closeness_is_the_worse_of_values_and_spellings(table):
 MIXED = [["9", "09"], ["10"], ["2e1", "20"], ["unknown", "Unknown"], ["none"], ["-3"]]
 
 
+@pytest.mark.slow
 @given(spelled_tables(MIXED))
 def test_ordered_closeness_of_a_mixed_column_ranks_numbers_by_size_and_then_texts(table):
     """Mechanism and audit measure ordered t of numbers and texts in one column as docs/guarantees.md defines it."""

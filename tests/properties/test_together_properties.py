@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +38,7 @@ def stable_releases(draw: st.DrawFn) -> list[list[Row]]:
     return releases
 
 
+@pytest.mark.slow
 @given(st.lists(rows_of_visits, min_size=1, max_size=3))
 @examples(200)
 def test_joint_classes_hold_the_persons_of_the_definition(releases: list[list[Row]]) -> None:
@@ -54,6 +56,7 @@ def test_joint_classes_hold_the_persons_of_the_definition(releases: list[list[Ro
         assert n == remaining(releases, tuple(classes))
 
 
+@pytest.mark.slow
 @given(st.lists(rows_of_visits, min_size=1, max_size=3), st.lists(st.integers(1, 4), min_size=3, max_size=3))
 @examples(200)
 def test_those_below_are_the_persons_whom_a_promise_fails(releases: list[list[Row]], promised: list[int]) -> None:

@@ -83,6 +83,7 @@ def test_the_declaration_is_enough_to_be_let_in():
     assert check_able(counting) is check_able(build_mechanism("gain-recoding", {}))
 
 
+@pytest.mark.slow
 def test_another_class_with_the_same_methods_releases_the_same_bytes_out_of_core(tmp_path):
     table = admissions(n_rows=200).keep(["age", "sex", "insurance", "readmitted"])
     with (tmp_path / "in.csv").open("wb") as file:

@@ -93,6 +93,7 @@ def test_a_process_that_is_told_to_end_leaves_no_folder(parent, number):
     assert os.listdir(parent) == []
 
 
+@pytest.mark.slow
 def test_an_audit_out_of_core_that_is_told_to_end_leaves_no_folder(parent, tmp_path_factory):
     folder = tmp_path_factory.mktemp("release")
     people = pa.table({"sex": ["f", "m"] * 10, "ill": ["yes", "no", "no", "yes"] * 5})

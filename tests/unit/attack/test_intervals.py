@@ -116,6 +116,7 @@ N_DRAWS = 2_000 if IS_FULL else 400
 N_OF_TRUTH = 1_000_000 if IS_FULL else 100_000
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.statistical
 @pytest.mark.parametrize(
@@ -133,6 +134,7 @@ def test_intervals_of_risk_hold_the_truth(rate_0, risk):
     assert held >= 0.93
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.statistical
 @pytest.mark.parametrize("is_rounded", [False, True], ids=["continuous", "with ties"])

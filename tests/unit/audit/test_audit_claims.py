@@ -102,6 +102,7 @@ def test_a_wrong_entry_is_a_manifest_error_or_a_failed_check_and_nothing_else(pa
     assert CANARY not in said or names_a_column(path)
 
 
+@pytest.mark.slow
 @examples(200)
 @given(st.sampled_from(PATHS))
 def test_a_missing_entry_is_a_manifest_error_or_a_report(path):

@@ -23,6 +23,7 @@ def quasi_identifiers(rows):
     return tuple(f"q{i}" for i in range(len(rows[0]) if rows else 0))
 
 
+@pytest.mark.slow
 @given(small_rows(1), SENSITIVE)
 def test_equal_distance_follows_the_definition(rows, values):
     sensitive = values[: len(rows)]
@@ -34,6 +35,7 @@ def test_equal_distance_follows_the_definition(rows, values):
     assert 0 <= found <= 1
 
 
+@pytest.mark.slow
 @given(small_rows(1), SENSITIVE)
 def test_ordered_distance_follows_the_definition(rows, values):
     sensitive = values[: len(rows)]

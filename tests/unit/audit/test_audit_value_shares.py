@@ -58,6 +58,7 @@ def columns_of(rows):
     return tuple(f"q{i}" for i in range(len(rows[0]) if rows else 0))
 
 
+@pytest.mark.slow
 @given(small_rows(1), SENSITIVE)
 def test_levels_follow_the_definitions(rows, values):
     sensitive, over = values[: len(rows)], columns_of(rows)

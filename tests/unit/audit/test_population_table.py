@@ -64,6 +64,7 @@ def _by_brute_force(people, made):
 PEOPLE = st.lists(st.tuples(st.integers(20, 26), st.sampled_from(JOBS)), min_size=6, max_size=30)
 
 
+@pytest.mark.slow
 @examples(40)
 @given(PEOPLE, st.data(), st.integers(2, 3))
 def test_figures_of_a_partition_by_brute_force(people, data, k):

@@ -62,6 +62,7 @@ PLACES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_an_interrupted_release_is_one_line_and_leaves_no_file(folder, place):
     """Also where whoever starts the release ignores Ctrl-C, as under nohup."""

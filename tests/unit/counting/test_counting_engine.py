@@ -195,6 +195,7 @@ def test_too_little_memory_is_said_with_the_remedy():
         equivalence_classes(texts, ["a"], engine)
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_in_memory_is_counted_by_spilling():
     numbers = np.arange(1_000_000)
     table = pa.table({"a": numbers, "b": numbers % 7, "c": numbers // 3})

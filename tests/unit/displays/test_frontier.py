@@ -150,6 +150,7 @@ def test_risks_over_a_wide_range_have_a_logarithmic_axis(risks, scale, words):
     assert words in ax.get_xlabel()
 
 
+@pytest.mark.slow
 def test_every_mechanism_has_a_marker_of_its_own():
     names = tuple(registered_mechanisms())
     ax = FrontierDisplay.from_points([point(0.7, 0.1, name) for name in names]).plot()

@@ -183,6 +183,7 @@ def test_information_gains_on_adult(adult, by, gains):
     assert found == pytest.approx(gains, abs=5e-4)
 
 
+@pytest.mark.slow
 def test_gains_are_the_same_counted_out_of_core(shared_data):
     path = shared_data / "adult-arx" / "adult.csv"
     gains = {name: gain for name, gain in GAINS_FOR_SEX.items() if name != "relationship"}

@@ -44,6 +44,7 @@ def test_the_likelihood_of_pitman_is_its_sum():
     assert pitman_log_likelihood(SAMPLE, theta, alpha) == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_pitmans_parameters_are_the_most_likely_ones():
     theta, alpha = pitman_parameters(SAMPLE)
     best = pitman_log_likelihood(SAMPLE, theta, alpha)

@@ -105,6 +105,7 @@ PROMISES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @examples(60)
 @given(ROWS, st.integers(2, 3), PROMISES, st.sampled_from([Kind.CATEGORICAL, Kind.NUMERIC]))
 def test_both_attackers_by_brute_force(rows, k, promise, kind):
@@ -150,6 +151,7 @@ def _admissions(n_rows=600):
     return table.with_schema(table.schema.with_roles({"discharge_diagnosis": ["quasi-identifier", "sensitive"]}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [Mondrian(k=5, privacy=[LDiversity(2)]), Mondrian(k=5, split="score", privacy=[LDiversity(3)]), Automatic()],
@@ -182,6 +184,7 @@ def test_k_alone_treats_the_column_as_any_quasi_identifier():
     assert with_both.equals(without)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [GlobalRecoder(k=5), LocalRecoder(k=5), Mondrian(k=5, strict=False)])
 def test_other_recoders_promise_k_over_it(mechanism):
     table = _admissions(400)
@@ -247,6 +250,7 @@ def test_another_sensitive_column_is_diverse_in_every_class_of_all(rows, promise
                 assert distinct >= 2
 
 
+@pytest.mark.slow
 def test_a_second_column_of_both_roles_is_refused():
     table = _admissions(200)
     table = table.with_schema(table.schema.with_roles({"insurance": BOTH}))
@@ -256,6 +260,7 @@ def test_a_second_column_of_both_roles_is_refused():
     assert audit_release(made.table, made.manifest.to_dict(), AuditorHas(original=table)).passed
 
 
+@pytest.mark.slow
 def test_auto_protects_a_plain_sensitive_column_beside_it():
     table = _admissions(400)
     table = table.with_schema(table.schema.with_roles({"insurance": "sensitive"}))

@@ -98,6 +98,7 @@ def keeps(promise, classes, k):
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("promise", PROMISES)
@@ -145,6 +146,7 @@ def test_classes_are_compared_with_the_rows_that_are_released():
     assert {g["kind"]: g["audited"] for g in release.manifest.guarantees}["delta-disclosure"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("promise", ["basic", "enhanced", "delta"])
 def test_spellings_are_kept_like_the_table_too(mechanism, promise):
@@ -207,6 +209,7 @@ def test_where_persons_repeat_shares_of_rows_are_not_promised(given):
     assert {one.name for one in promised if one.level.name in given} == {f"{kinds[next(iter(given))]} by persons"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promise", ["enhanced", "delta", "alpha"])
 def test_a_table_out_of_core_is_released_as_one_in_memory(promise, table, tmp_path):
     """Sensitive values are counted with the distinct rows where they are asked about."""
@@ -220,6 +223,7 @@ def test_a_table_out_of_core_is_released_as_one_in_memory(promise, table, tmp_pa
     assert large["guarantees"] == small["guarantees"]
 
 
+@pytest.mark.slow
 def test_trees_out_of_core_say_what_they_cannot_count(table, tmp_path):
     """By the name of the parameter that asks for it."""
     frame = pa.table({name: table[name].cells() for name in table.schema.names()})

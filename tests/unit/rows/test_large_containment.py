@@ -222,6 +222,7 @@ def test_features_whose_patterns_fit_are_chosen_from_as_in_memory(n_rows, seed, 
             assert containment_level(rows) >= mechanism.k
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [GreedyContainmentSelector, OptimalContainmentSelector, MaximalContainmentSelector])
 def test_features_that_were_not_offered_are_stated(source, tmp_path, kind):
     """Nothing is called the best, and nothing is said of features that were never counted together."""
@@ -264,6 +265,7 @@ def test_rows_are_counted_by_patterns_not_by_values(source):
     assert {c["name"] for c in proposal.release.manifest.output["columns"]} >= {"note", "ill", "illness"}
 
 
+@pytest.mark.slow
 def test_columns_with_too_many_values_travel_along(source, tmp_path):
     """They are never listed; the bytes are the same."""
     expected = made_in_memory(source, selector(), tmp_path / "memory.csv")
@@ -300,6 +302,7 @@ def test_cross_validation_needs_the_rows(source):
         propose(large, ExactContainmentSelector(k=3, choose="cross_validation"), MEMORY)
 
 
+@pytest.mark.slow
 def test_nothing_appears_when_the_audit_finds_other_cells(source, tmp_path):
     """What is audited is what was written."""
     proposal = propose(described(open_large(source, memory=MEMORY.n_bytes)), selector(), MEMORY)

@@ -309,6 +309,7 @@ def test_what_the_default_cannot_reach_names_what_it_can(tmp_path):
         made_out_of_core(tmp_path / "in.csv", build_mechanism("auto", {}), tmp_path / "out.csv")
 
 
+@pytest.mark.slow
 def test_groups_of_a_sample_are_divided_further(source, tmp_path):
     """Refining makes cells narrower, with a sample as with all rows."""
     penalties = []
@@ -321,6 +322,7 @@ def test_groups_of_a_sample_are_divided_further(source, tmp_path):
     assert penalties[1] < 0.8 * penalties[0]
 
 
+@pytest.mark.slow
 def test_the_sample_does_not_depend_on_the_blocks(source):
     """Each row has a number of its own, and every row the same chance."""
     large = described(open_large(source, memory=MEMORY.n_bytes))
@@ -391,6 +393,7 @@ def test_the_audit_confirms_a_release_and_refuses_a_changed_one(source, tmp_path
     assert any(not check.passed and check.name not in ("hashes", "out of core") for check in report.checks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refine", [True, False])
 def test_the_command_says_that_it_took_a_sample(source, tmp_path, capsys, refine):
     """In the words of the release, and in its manifest; the audit confirms all but figures of the tree's splits."""

@@ -318,6 +318,7 @@ def test_a_stated_level_is_compared_and_a_statement_read():
     assert failed(audit_release(released, sealed(manifest), AuditorHas(original=TABLE))) == ["breach-bound: statement"]
 
 
+@pytest.mark.slow
 def test_the_mechanisms_alpha_must_be_the_promised_one():
     release = sfumato.release(TABLE, BreachAwareSelector(max_breach_increase=-5))
     entries = json.loads(release.manifest.to_json())

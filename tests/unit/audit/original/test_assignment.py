@@ -46,12 +46,14 @@ ORIGINAL = st.tuples(st.integers(0, 7), st.integers(0, 2))
 RELEASED = st.tuples(st.integers(0, 6), st.integers(0, 2))
 
 
+@pytest.mark.slow
 @given(st.lists(ORIGINAL, min_size=1, max_size=9), st.lists(RELEASED, min_size=1, max_size=9))
 @examples(400)
 def test_as_trying_all_ways(originals, released):
     assert bags(originals, released).can_be_assigned() == can_be_assigned(originals, released)
 
 
+@pytest.mark.slow
 @given(st.data())
 @examples(200)
 def test_what_was_made_of_the_original_is_assigned_to_rows_that_fit(data):

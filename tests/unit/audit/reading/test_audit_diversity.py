@@ -34,6 +34,7 @@ def test_distinct_level_follows_the_definition(rows, values):
     assert measured_level(guarantee, table_from_rows(rows, sensitive)) == oracle_distinct(rows, sensitive)
 
 
+@pytest.mark.slow
 @given(small_rows(1), SENSITIVE)
 def test_entropy_level_follows_the_definition(rows, values):
     sensitive = values[: len(rows)]
@@ -44,6 +45,7 @@ def test_entropy_level_follows_the_definition(rows, values):
     assert found == pytest.approx(oracle_entropy(rows, sensitive), abs=1e-12)
 
 
+@pytest.mark.slow
 @given(small_rows(1), SENSITIVE, st.sampled_from(["0.5", "1", "1.5", "2", "3", "100"]))
 def test_recursive_level_follows_the_definition(rows, values, c):
     sensitive = values[: len(rows)]
@@ -62,6 +64,7 @@ def test_a_class_that_satisfies_l_satisfies_l_minus_1(group, c, length):
     assert not oracle_satisfies_recursive(group, ratio, length) or oracle_satisfies_recursive(group, ratio, length - 1)
 
 
+@pytest.mark.slow
 @given(small_rows(1), SENSITIVE)
 def test_entropy_is_never_above_distinct(rows, values):
     sensitive = values[: len(rows)]

@@ -245,6 +245,7 @@ def test_ctrl_c_leaves_no_file_and_no_process(tmp_path, hears_ctrl_c):
     assert os.listdir(work) == ["people.csv"]
 
 
+@pytest.mark.slow
 def test_a_coarsened_choice_is_made_and_judged_in_memory_only(folder, capsys):
     """Out of core the release is refused, and the audit says of the bound that it was not measured."""
     coarsened = [*RELEASE, *ROLES, "-p", "then=mondrian", "-k", "5", "--quick"]

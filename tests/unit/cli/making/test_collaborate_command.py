@@ -624,6 +624,7 @@ assert not {heavy!r} & set(sys.modules), {heavy!r} & set(sys.modules)
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@pytest.mark.slow
 def test_parties_publish_one_table_of_all_rows_and_one_with_another_k_is_named(nursery, tmp_path):
     group = Group(tmp_path)
     joint = ["--joint-k", "8", "--max-rows", "90", "--json"]

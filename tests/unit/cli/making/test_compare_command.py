@@ -86,6 +86,7 @@ def test_the_table_shows_every_point_and_recommends_one(finished, capsys):
     assert not (cells - set(NAMES)) & set(out.split())
 
 
+@pytest.mark.slow
 def test_json_holds_everything(finished, capsys):
     code, out, _ = compared(finished, capsys, "--json")
 
@@ -117,6 +118,7 @@ def test_files_are_written_and_not_replaced_unasked(finished, folder, capsys):
     assert (folder / "c.csv").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_guarantee_filters_and_one_that_nothing_meets_ends_with_four(finished, capsys):
     code, out, _ = compared(finished, capsys, "--guarantee", "bucket-diversity=2")
     assert code == 0
@@ -129,6 +131,7 @@ def test_a_guarantee_filters_and_one_that_nothing_meets_ends_with_four(finished,
     assert "mondrian k=6 reaches 6" in err
 
 
+@pytest.mark.slow
 def test_weights_change_the_ranking(finished, capsys):
     _, by_utility, _ = compared(finished, capsys, "--weights", "1,0,0", "--json")
     _, by_privacy, _ = compared(finished, capsys, "--weights", "0,1,0", "--json")

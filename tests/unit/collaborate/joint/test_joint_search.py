@@ -126,6 +126,7 @@ def opened(monkeypatch):
     return seen
 
 
+@pytest.mark.slow
 def test_nothing_is_opened_but_which_feature_is_divided_and_which_parts_are_empty(opened):
     """Every opened number follows from the classes that are left, and from the choices."""
     places = random_rows(5, 40)
@@ -161,6 +162,7 @@ def _is_below(nodes, part):
     return all(set(node.places) <= set(whole.places) for node, whole in zip(nodes, part, strict=True))
 
 
+@pytest.mark.slow
 def test_what_is_opened_does_not_depend_on_who_has_which_rows(opened):
     places = random_rows(7, 30)
     outcomes(places, np.arange(30) % 3, k=5)

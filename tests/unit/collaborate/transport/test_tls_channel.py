@@ -258,6 +258,7 @@ class TestMessages:
             with pytest.raises(TimeoutError):
                 three[to].receive(sender, 0)
 
+    @pytest.mark.slow
     def test_large_bodies_cross_each_other(self, three):
         bodies = {name: os.urandom(3_000_000) for name in NAMES}
 
@@ -742,6 +743,7 @@ class TestLimits:
             with pytest.raises(ConnectionError, match="closed"):
                 ann.send("bob", b"")
 
+    @pytest.mark.slow
     def test_a_sender_that_is_far_ahead_waits_and_loses_nothing(self, pair):
         """Unread messages are not heaped up: their sender is held until some are read."""
         bodies = [bytes([n]) * 500_000 for n in range(100)]

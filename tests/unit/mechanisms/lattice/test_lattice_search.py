@@ -172,6 +172,7 @@ def test_a_diversity_out_of_reach_names_the_level_of_the_highest_node():
     assert caught.value.best_level == 2
 
 
+@pytest.mark.slow
 def test_a_search_out_of_time_gives_a_bound_below_the_optimum(shared_data):
     problem = adult(shared_data, EIGHT, k=5, max_suppressed_fraction=0.015)
     ticks = itertools.count()
@@ -218,6 +219,7 @@ def test_a_diverse_class_joined_with_a_uniform_one_can_violate(condition):
     assert checker.check((1,)).n_suppressed == 16
 
 
+@pytest.mark.slow
 def test_kept_tables_change_no_classes(shared_data):
     problem = adult(shared_data, EIGHT[:4], k=5)
     upwards = RollUp(problem)

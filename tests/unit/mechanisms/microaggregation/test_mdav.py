@@ -83,6 +83,7 @@ def test_one_step_gathers_the_farthest_rows_and_their_nearest():
     assert found.tolist() == [1, 1, 1, 2, 2, 2, 0, 0, 0, 2]
 
 
+@pytest.mark.slow
 @examples(40)
 @given(
     st.lists(

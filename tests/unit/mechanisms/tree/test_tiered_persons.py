@@ -84,6 +84,7 @@ def borrowed(leaf, leaves, persons, numbers, k):
     return {row for _, row in sorted(nearest.values())[: max(k - len(mine), 0)]}
 
 
+@pytest.mark.slow
 @given(ROWS, st.integers(2, 4))
 @examples(150)
 def test_the_nearest_rows_of_further_persons_are_borrowed(rows, k):

@@ -287,6 +287,7 @@ def database(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_a_table_of_an_attached_database_is_released_with_a_limit_of_memory(database, tmp_path):
     """Its rows are read where they are; the connection keeps the limit that its owner set."""
     with duckdb.connect(config={"memory_limit": "60MB", "threads": 1}) as connection:
@@ -402,6 +403,7 @@ def test_a_reading_that_is_given_up_leaves_no_result_open():
         assert connection.execute("SELECT 1").fetchall() == [(1,)]
 
 
+@pytest.mark.slow
 def test_files_are_released_by_the_same_call(tmp_path):
     source = tmp_path / "in.parquet"
     pyarrow.parquet.write_table(random_cells(60), source)
@@ -422,6 +424,7 @@ def test_files_are_released_by_the_same_call(tmp_path):
     assert again.table_path.read_bytes() == found.table_path.read_bytes()
 
 
+@pytest.mark.slow
 def test_roles_are_checked_where_they_are_given(tmp_path):
     cells = random_cells(60)
     found = sfumato.release_large(cells, GlobalRecoder(k=3), tmp_path / "out.csv", roles=ROLES)

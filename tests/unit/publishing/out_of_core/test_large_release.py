@@ -138,6 +138,7 @@ def source(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_columns_with_too_many_values_are_released_as_they_are(source, tmp_path):
     """Their values are never listed; the bytes are the same."""
     expected = made_in_memory(source, GlobalRecoder(k=3), tmp_path / "memory.csv")
@@ -150,6 +151,7 @@ def test_columns_with_too_many_values_are_released_as_they_are(source, tmp_path)
     assert any("'dose'" in one.message for one in found.audit.unchecked if one.name == "spelling")
 
 
+@pytest.mark.slow
 def test_the_release_does_not_depend_on_the_memory(source, tmp_path):
     """Less memory, the same bytes."""
     outputs = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
@@ -205,6 +207,7 @@ def files_in(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.slow
 def test_nothing_appears_when_the_audit_finds_other_rows(source, tmp_path):
     """What is audited is what was written."""
     large = described(open_large(source, memory=MEMORY.n_bytes))
@@ -234,6 +237,7 @@ def test_an_interruption_leaves_nothing(source, tmp_path, stage):
     assert files_in(tmp_path) == ["in.parquet"]
 
 
+@pytest.mark.slow
 def test_progress_is_told_in_rows(source, tmp_path):
     """Of each pass over the file."""
     told = []

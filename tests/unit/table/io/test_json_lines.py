@@ -121,6 +121,7 @@ JSON_CELLS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
 @examples(120)
 @given(data=st.data())
@@ -182,6 +183,7 @@ def test_out_of_core_errors_name_the_same_line_and_no_value(
     assert CANARY not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_out_of_core_the_kept_rows_go_with_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     path = tmp_path / "people.jsonl"

@@ -30,6 +30,7 @@ FORMATS = sorted({one.day_part for one in date_formats()})
 DAYS = st.dates(date(1969, 1, 1), date(2068, 12, 31))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("day_part", FORMATS)
 @examples(10)
 @given(days=st.lists(DAYS, min_size=1, max_size=8), padded=st.booleans())
@@ -39,6 +40,7 @@ def test_every_format_gives_back_the_day(day_part, days, padded):
     assert date_format(day_part).read(pa.array(texts)).to_pylist() == [day.isoformat() for day in days]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("day_part", FORMATS)
 @examples(10)
 @given(moment=st.datetimes(datetime(1969, 1, 1), datetime(2068, 12, 31)), half=st.booleans())
@@ -50,6 +52,7 @@ def test_a_time_after_a_date_is_kept(day_part, moment, half):
     assert found.to_pylist() == [moment.isoformat(sep=" ")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", sorted(_NAMES))
 @examples(10)
 @given(days=st.lists(DAYS, min_size=1, max_size=6))

@@ -30,6 +30,7 @@ def written(number: Decimal, one: NumberFormat, *, blank: str = " ") -> str:
     return f"{sign}{one.unit}{blank}{plain}" if one.is_before else f"{sign}{plain}{blank if one.unit else ''}{one.unit}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.name)
 @examples(10)
 @given(numbers=st.lists(NUMBERS, min_size=1, max_size=8), blank=st.sampled_from([" ", "\u00a0", "\u202f", "\u2009"]))
@@ -40,6 +41,7 @@ def test_every_format_gives_back_the_number(one, numbers, blank):
     assert number_format(one.name) == one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.name)
 @examples(10)
 @given(numbers=st.lists(NUMBERS, min_size=1, max_size=8))
