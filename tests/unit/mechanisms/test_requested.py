@@ -17,7 +17,6 @@ from sfumato.mechanisms.lattice.gain import GainRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 from sfumato.publishing.out_of_core.api import release_large
 from sfumato.publishing.publish import make_release, publish
 from sfumato.schema import Column, Kind, Role, Schema
@@ -210,10 +209,13 @@ def test_where_persons_repeat_shares_of_rows_are_not_promised(given):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("promise", ["enhanced", "delta", "alpha"])
-def test_a_table_out_of_core_is_released_as_one_in_memory(promise, table, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "promise"),
+    [*(("global-recoding", one) for one in ("enhanced", "delta", "alpha")), ("error-risk-tree", "alpha")],
+)
+def test_a_table_out_of_core_is_released_as_one_in_memory(name, promise, table, tmp_path):
     """Sensitive values are counted with the distinct rows where they are asked about."""
-    mechanism = build_mechanism("global-recoding", {"k": 4, "max_suppressed_fraction": 0.2, **PROMISES[promise]})
+    mechanism = MECHANISMS[name](k=4, **PROMISES[promise])
     frame = pa.table({name: table[name].cells() for name in table.schema.names()})
     release_large(frame, mechanism, tmp_path / "large.csv", schema=table.schema)
     publish(make_release(table, mechanism), tmp_path / "small.csv", original=table)
@@ -221,17 +223,6 @@ def test_a_table_out_of_core_is_released_as_one_in_memory(promise, table, tmp_pa
     assert (tmp_path / "large.csv").read_bytes() == (tmp_path / "small.csv").read_bytes()
     large, small = (json.loads((tmp_path / f"{name}.csv.manifest.json").read_text()) for name in ("large", "small"))
     assert large["guarantees"] == small["guarantees"]
-
-
-@pytest.mark.slow
-def test_trees_out_of_core_say_what_they_cannot_count(table, tmp_path):
-    """By the name of the parameter that asks for it."""
-    frame = pa.table({name: table[name].cells() for name in table.schema.names()})
-    mechanism = ErrorRiskTree(k=4, generalization="uniform", privacy=[AlphaKAnonymity(0.6)])
-
-    with pytest.raises(InvalidParameterError, match="left out for tables larger than memory") as raised:
-        release_large(frame, mechanism, tmp_path / "large.csv", schema=table.schema)
-    assert raised.value.name == "alpha"
 
 
 def test_slicing_leaves_the_useful_columns_unprotected_and_says_so(table):
