@@ -69,13 +69,17 @@ def judged(release: Release, runs: Iterator[Run], *options: str) -> list[str]:
 @pytest.mark.parametrize("kind", planted.KINDS)
 def test_no_planted_identifier_is_released(release: Release, kind: str, languages: tuple[str, ...]) -> None:
     """Released file, manifest and messages hold no identifier, wherever in the table it was planted."""
-    make = planted.runs if IS_FULL else planted.sample
+    if IS_FULL:
+        runs = planted.runs(languages, [kind])
+    else:
+        sample, first = list(planted.sample(languages, [kind])), list(planted.KINDS).index(kind)
+        runs = (sample[(first + step) % len(sample)] for step in (0, 2))
 
-    assert judged(release, make(languages, [kind]), "-m", "mondrian") == []
+    assert judged(release, runs, "-m", "mondrian") == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", planted.KINDS)
+@pytest.mark.parametrize("kind", list(planted.KINDS) if IS_FULL else list(planted.KINDS)[::3])
 def test_the_default_mechanism_releases_none_either(release: Release, kind: str) -> None:
     """The shortest command, which lets ``auto`` choose, leaks no identifier."""
     runs = list(planted.sample(kinds=[kind]))
