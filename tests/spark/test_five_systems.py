@@ -26,7 +26,6 @@ from sfumato.rows.spark.table import open_cluster
 from sfumato.schema import Role
 from sfumato.table.io.read import read_table
 from sfumato.table.io.write import write_table
-from sizes import IS_FULL
 from spark.interference import in_the_middle, slow_writing
 
 MEMORY = Memory.of("600MB")
@@ -46,8 +45,7 @@ SYSTEMS = {
 }
 """The fifth, collaboration, needs the counts of each party: see below."""
 EACH = ["containment, greedy", "breach", "default", "gain", "collaborating party"]
-MASTERLESS = EACH if IS_FULL else ["breach", "collaborating party"]
-"""Systems whose master is killed: a new cluster takes half a minute, so ``make soak`` does all of them."""
+"""Systems whose workers and master are killed in ``make soak``: a new cluster takes half a minute."""
 
 
 @pytest.fixture
@@ -192,6 +190,7 @@ def proposed(spark, folder, schema, system):
     return release, table, propose(rows, build_mechanism(name, parameters), MEMORY)
 
 
+@pytest.mark.soak
 @pytest.mark.deadly(1)
 @pytest.mark.parametrize("system", EACH)
 def test_a_release_is_the_same_though_a_worker_is_killed(spark, cluster, stays, tmp_path, system):
@@ -207,8 +206,9 @@ def test_a_release_is_the_same_though_a_worker_is_killed(spark, cluster, stays, 
     assert found.audit.levels == expected.audit.levels
 
 
+@pytest.mark.soak
 @pytest.mark.deadly(3)
-@pytest.mark.parametrize("system", MASTERLESS)
+@pytest.mark.parametrize("system", EACH)
 def test_a_release_whose_master_is_killed_leaves_nothing(spark, cluster, stays, tmp_path, monkeypatch, system):
     monkeypatch.setattr(spark_errors, "MASTER_SECONDS", 1.0)
     monkeypatch.setattr(spark_errors, "_PAUSE_SECONDS", 0.2)
