@@ -1,5 +1,5 @@
 # make demo: install and see it work.   make test: everything that must hold.   make bench: timings against peers.
-# make quick: lint, types, and the unit tests and properties that start no process and take no second each.
+# make quick: lint, types, and the unit tests and properties that start no process and take under a tenth of a second each.
 # make goldens: every mechanism's releases and the public names, compared with what is frozen in tests/golden.
 # make soak: ten minutes of kills, full disks, broken files, faulty parties and many clients, and long tests in full size.
 PYTHON ?= python3
