@@ -37,15 +37,16 @@ def cases_with_every_value(product: list[pytest.Item]) -> list[pytest.Item]:
     """Give a few cases of a product of parameters: each value at least once, each pair of them rarely."""
     values = {item: [(name, repr(value)) for name, value in item.callspec.params.items()] for item in product}
     missing = {value for case in values.values() for value in case}
-    n_pairs, taken = Counter(), []
+    n_taken, taken = Counter(), []
 
-    def new_values_and_old_pairs(item: pytest.Item) -> tuple[int, int]:
-        return len(missing.intersection(values[item])), -sum(n_pairs[pair] for pair in combinations(values[item], 2))
+    def worth(item: pytest.Item) -> tuple[int, int, int]:
+        n_before = [sum(n_taken[some] for some in combinations(values[item], size)) for size in (2, 1)]
+        return len(missing.intersection(values[item])), *(-n for n in n_before)
 
     while missing:
-        case = max(product, key=new_values_and_old_pairs)
+        case = max(product, key=worth)
         taken.append(case)
-        n_pairs.update(combinations(values[case], 2))
+        n_taken.update([*combinations(values[case], 1), *combinations(values[case], 2)])
         missing.difference_update(values[case])
     return taken
 

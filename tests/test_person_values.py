@@ -451,6 +451,7 @@ def test_spellings_of_a_value_are_one_value_of_a_person():
     assert by_name(close)["t-closeness by persons"]["audited"] <= 0.5
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 @pytest.mark.parametrize("name", ["mondrian", "global-recoding", "local-recoding", "error-risk-tree"])
 def test_one_row_a_person_gives_the_bytes_of_a_table_without_persons(tmp_path, name, asked):
@@ -460,6 +461,7 @@ def test_one_row_a_person_gives_the_bytes_of_a_table_without_persons(tmp_path, n
 # Trees.
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("rule", ["lowest", "literal"])
 @pytest.mark.parametrize("refine", [True, False])
 @pytest.mark.parametrize("guide", ["label", "score"])
