@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -15,6 +14,7 @@ from sfumato.cli.making import compare as command_module
 from sfumato.datasets.admissions import admissions
 from sfumato.evaluation.compare import table_fingerprint
 from sfumato.table.io.write import write_table
+from waiting import until
 
 NAMES = ["age", "sex", "insurance", "discharge_diagnosis", "readmitted"]
 PROJECT = """
@@ -185,11 +185,8 @@ def test_a_killed_run_goes_on_where_it_was(folder):
     first = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         runs = folder / "sfumato-compare"
-        limit = time.monotonic() + 120
-        while not (runs.is_dir() and len(list(runs.glob("*.json"))) >= 2):
-            assert time.monotonic() < limit
-            assert first.poll() is None
-            time.sleep(0.02)  # between two looks; nothing depends on its length
+        until(lambda: (runs.is_dir() and len(list(runs.glob("*.json"))) >= 2) or first.poll() is not None)
+        assert first.poll() is None
         first.send_signal(signal.SIGKILL)
     finally:
         first.kill()
