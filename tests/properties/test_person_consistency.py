@@ -48,6 +48,7 @@ def test_levels_by_persons_are_those_of_the_definition(data, is_true):
     assert oracles.global_level_by_matchings(edges, persons) == oracles.global_level(edges, persons)
 
 
+@pytest.mark.slow
 @given(st.data())
 @examples(20)
 def test_levels_do_not_depend_on_the_sizes_of_the_pieces(data):

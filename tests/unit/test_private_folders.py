@@ -13,8 +13,10 @@ import pytest
 import sfumato
 from sfumato.private_folders import PrivateFolder, remove_leftovers
 
+# It hears SIGHUP also where whoever started the tests ignores that, as under nohup.
 HOLD = """
-import sys
+import signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from sfumato.private_folders import PrivateFolder
 print(PrivateFolder("count").path, flush=True)
 sys.stdin.read()

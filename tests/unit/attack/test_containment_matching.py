@@ -44,6 +44,7 @@ def test_candidates_are_those_of_a_loop(people, rows, kept, seed):
     assert attack.candidates(known).tolist() == expected
 
 
+@pytest.mark.slow
 @given(bits)
 def test_shares_are_those_of_the_people_drawn(people):
     attack = ContainmentAttack(sp.csr_matrix(np.array(people)), sp.csr_matrix(np.array(people)), range(N_ITEMS))

@@ -131,10 +131,8 @@ def test_every_name_is_explained(name, capsys):
         assert preset.section.split(",")[0] in shown
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in [*mechanism_names(), *PRESETS]],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*mechanism_names(), *PRESETS])
 def test_every_printed_example_runs_as_it_is_printed(name, tmp_path, monkeypatch, capsys):
     """On the first rows of the demo table."""
     monkeypatch.chdir(tmp_path)
