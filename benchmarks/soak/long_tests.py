@@ -16,11 +16,13 @@ TESTS = (
     "tests/identifiers/test_planted.py",
     "tests/test_audit_mutations.py",
     "tests/test_manifest_mutants.py",
+    "tests/unit/audit/test_audit_statistics_files.py",
     "tests/unit/mechanisms/lattice/test_lattice_search.py",
     "tests/spark/test_five_systems.py",
     "tests/test_odd_spellings.py -n 2",
     "tests -m hypothesis --ignore tests/spark",
-    "tests -m soak",
+    "tests -m sampled",
+    "tests/papers -m soak",
 )
 """Files of tests, or how pytest is to choose them."""
 _LONGEST = 2400.0
