@@ -20,7 +20,7 @@ from sizes import IS_FULL
 
 RUNS = 5000 if IS_FULL else 100
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "reading-a-release.md"
-BATCHES = 10
+BATCHES = 10 if IS_FULL else 5
 """Tests among which the runs are shared out."""
 
 
