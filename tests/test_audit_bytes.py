@@ -23,11 +23,10 @@ import pyarrow.parquet
 import pytest
 import scipy.sparse as sp
 import xlsxwriter
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sfumato
-from example_counts import part_of_the_examples
 from manifest_texts import text_of
 from sfumato.audit.bytes import parquet, text, workbook
 from sfumato.audit.bytes.compared import NotAccountedError
@@ -48,6 +47,7 @@ from sfumato.table.coding import Table
 from sfumato.table.io.excel import rows_of_sheet
 from sfumato.table.io.read import read_table
 from sfumato.table.io.write import write_table
+from sizes import examples
 
 FORMATS = ["csv", "tsv", "csv.gz", "parquet", "xlsx"]
 MEMORY = Memory.of("1GB")
@@ -773,7 +773,7 @@ def problem_of(content, format_name, tokens, features=()):
         return problem_of_text(path, format_name, tokens, features)[0]
 
 
-@part_of_the_examples(0.4, of=300)
+@examples(300)
 @given(tables(), st.sampled_from(["csv", "tsv", "csv.gz"]), st.integers(1, 40))
 def test_what_the_writer_writes_is_canonical_text(table, format_name, n_bytes):
     """Also when it is written again in blocks of any size."""
@@ -781,7 +781,7 @@ def test_what_the_writer_writes_is_canonical_text(table, format_name, n_bytes):
         assert problem_of(written(table, format_name), format_name, tokens_of(table)) == ""
 
 
-@part_of_the_examples(0.4, of=300)
+@examples(300)
 @given(tables(), st.sampled_from(["csv", "tsv"]))
 def test_whoever_knows_the_cells_can_write_down_every_byte(table, format_name):
     """The rules of docs/canonical-form.md in plain Python."""
@@ -802,7 +802,7 @@ def test_whoever_knows_the_cells_can_write_down_every_byte(table, format_name):
     assert written(table, format_name) == "".join(rows).encode()
 
 
-@part_of_the_examples(0.4, of=300)
+@examples(300)
 @given(tables(), st.data())
 def test_no_other_bytes_are_canonical_text_of_the_same_cells(table, data):
     """Whatever one byte is put in, taken out or changed: the text is refused or holds other cells."""
@@ -844,7 +844,7 @@ def test_a_double_has_one_spelling(number, more):
         assert not (same and spelling.is_one_form)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(tables())
 def test_what_the_writer_writes_is_made_again_as_parquet(table):
     with TemporaryDirectory() as folder:
@@ -855,7 +855,7 @@ def test_what_the_writer_writes_is_made_again_as_parquet(table):
         parquet.check_content(path)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(tables())
 def test_what_the_writer_writes_is_made_again_as_a_workbook(table):
     try:
@@ -871,7 +871,7 @@ def test_what_the_writer_writes_is_made_again_as_a_workbook(table):
     workbook.check_content(content, content)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(0, 2**20), st.booleans())
 def test_what_the_writer_writes_is_canonical_libsvm_text(n_rows, n_features, bits, are_numbered):
     ones = np.array([(bits >> i) & 1 for i in range(n_rows * n_features)], dtype=np.uint8).reshape(n_rows, n_features)
@@ -884,7 +884,7 @@ def test_what_the_writer_writes_is_canonical_libsvm_text(n_rows, n_features, bit
     assert problem_of(written(table, "libsvm"), "libsvm", {}, names) == ""
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(1, 12), st.integers(1, 5), st.integers(0, 2**60))
 def test_zeros_and_ones_are_canonical_text(n_rows, n_features, bits):
     ones = np.array([(bits >> i) & 1 for i in range(n_rows * n_features)], dtype=np.uint8).reshape(n_rows, n_features)

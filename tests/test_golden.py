@@ -12,6 +12,9 @@ from tests.golden.inputs import DEMO, UNITS, write_demo, write_visits
 from tests.golden.public_names import public_names
 from tests.golden.releases import ENDLESS, ON_SPARK, SETTINGS, cases, made
 
+STEP = 3
+"""Of the cases of a guarantee, which are makers by units, every third is made here, from another one on each time."""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -37,7 +40,9 @@ def test_a_release_of_the_demo_table_has_the_frozen_bytes(folder, home, mechanis
 def test_a_guarantee_by_rows_and_by_persons_is_released_or_refused_as_it_was(folder, home, promise):
     expected = frozen.read(frozen.GUARANTEES + home)
 
-    found = {case.name: made_with_guarantees(case, folder) for case in guarantee_cases(home) if case.promise == promise}
+    todo = [case for case in guarantee_cases(home) if case.promise == promise]
+    first = list(PROMISES).index(promise) % STEP
+    found = {case.name: made_with_guarantees(case, folder) for case in todo[first::STEP] or todo[:1]}
 
     assert frozen.differences({name: expected[name] for name in found}, found) == []
 

@@ -7,13 +7,14 @@ import re
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.cli.main import run
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.table.generalized import read_cell
 from sfumato.table.io.read import ReadOptions, read_table
+from sizes import examples
 
 BANDS = [f"[{low}-{low + 10})" for low in range(0, 100, 10)]
 LEVELS = ["low", "medium", "high"]
@@ -58,7 +59,7 @@ def recodings(manifest):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(st.lists(st.tuples(st.sampled_from(BANDS), st.sampled_from("fm")), min_size=6, max_size=40), st.integers(2, 3))
 def test_no_released_range_skips_what_lies_between(people, k):
     """Oracle: rows with equal cells are the rows of a range whose ends they have; nothing is a set of bands."""

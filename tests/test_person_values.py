@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.audit.auditor import AuditorHas, PublisherKnows
@@ -37,6 +37,7 @@ from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 from sfumato.table.persons import one_row_per_person
+from sizes import examples
 from tests import person_oracles as oracles
 from tests.guarantee_names import by_name, name_of
 
@@ -288,7 +289,7 @@ def test_sides_of_cuts_are_judged_as_by_their_definitions(rows, is_divided):
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7), st.integers(0, 3)), min_size=6, max_size=40))
-@settings(max_examples=60)
+@examples(60)
 def test_every_group_keeps_the_limit_and_no_allowed_cut_is_left(rows):
     cells = {
         "patient": [f"p{person}" for person, _, _ in rows],
@@ -384,7 +385,7 @@ SEARCHED = [*ASKED[:7], {"beta": 0.6}, {"beta": 0.9, "likeness": "enhanced"}, {"
     st.lists(st.tuples(st.integers(0, 5), *[st.integers(0, 3)] * 3, st.integers(0, 2)), min_size=8, max_size=40),
     st.sampled_from([0.0, 0.2]),
 )
-@settings(max_examples=40)
+@examples(40)
 def test_the_search_finds_the_best_node_of_all(asked, rows, limit):
     """Also where the condition is not monotone: nothing may be pruned by it, and every node that is found keeps it."""
     persons, *columns, values = (np.array(column) for column in zip(*rows, strict=True))
@@ -451,6 +452,7 @@ def test_spellings_of_a_value_are_one_value_of_a_person():
     assert by_name(close)["t-closeness by persons"]["audited"] <= 0.5
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 @pytest.mark.parametrize("name", ["mondrian", "global-recoding", "local-recoding", "error-risk-tree"])
 def test_one_row_a_person_gives_the_bytes_of_a_table_without_persons(tmp_path, name, asked):
@@ -460,6 +462,7 @@ def test_one_row_a_person_gives_the_bytes_of_a_table_without_persons(tmp_path, n
 # Trees.
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("rule", ["lowest", "literal"])
 @pytest.mark.parametrize("refine", [True, False])
 @pytest.mark.parametrize("guide", ["label", "score"])

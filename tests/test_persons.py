@@ -83,6 +83,7 @@ def persons_of_classes(original, released):
 # Groups of k persons.
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("split", ["penalty", "median", "gain", "score"])
 @pytest.mark.parametrize("strict", [True, False])
 @pytest.mark.parametrize("seed", range(3))
@@ -124,6 +125,7 @@ def test_groups_have_k_persons_and_no_allowed_cut_is_left(rows):
                     assert min(map(len, sides)) < 2
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mechanism", ["global-recoding", "gain-recoding"])
 @pytest.mark.parametrize("limit", [0.0, 0.1, 0.4])
 @pytest.mark.parametrize("seed", range(3))
@@ -142,6 +144,7 @@ def test_recodings_make_groups_of_k_persons(mechanism, limit, seed):
     assert stated["k-anonymity by persons"]["audited"] == min(kept) >= 4
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("weights", ["equal", "gain"])
 @pytest.mark.parametrize("seed", range(3))
 def test_local_recodings_make_groups_of_k_persons_of_all_rows(weights, seed):
@@ -751,6 +754,7 @@ def persons_who_lost_rows(table, release):
     }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mechanism", ["global-recoding", "gain-recoding"])
 @pytest.mark.parametrize("limit", [0.05, 0.1, 0.2, 0.4])
 @pytest.mark.parametrize("seed", range(3))

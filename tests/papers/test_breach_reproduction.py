@@ -110,7 +110,7 @@ def test_repeated_folds_begin_with_wekas_and_go_on_with_others():
 
 
 @pytest.mark.usefixtures("shared_data")
-@pytest.mark.parametrize("direction", ["forward", pytest.param("backward", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("direction", ["forward", pytest.param("backward", marks=pytest.mark.soak)])
 def test_the_wrapper_that_the_paper_compares_with(direction):
     """Section 4.3: {Plas, Pres, Mass, Age}, forward and backward; Weka 3.9.7 with J48 selects the same."""
     problem = problem_of("Pima", CUT)
@@ -209,7 +209,7 @@ def places(run):
     return list(found.values())
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.usefixtures("shared_data")
 @pytest.mark.parametrize(("learner", "complete", "everything"), [(TREE, [9, 9], [1, 1]), (BAYES, [3], [2])])
 def test_four_rows_that_miss_a_ratio_decide_the_place_of_the_choices_of_ilpd(learner, complete, everything):
@@ -221,7 +221,7 @@ MISSED_MOST = ("weight", "payer_code", "medical_specialty")
 """Columns of Diabetes130 of which 40 to 97 % of the cells are missing."""
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.usefixtures("shared_data")
 def test_codes_read_as_numbers_make_the_choice_of_figure_14_the_best(monkeypatch):
     """As Weka reads them from a file with commas; without the columns that miss most."""
@@ -245,7 +245,7 @@ def test_codes_read_as_numbers_make_the_choice_of_figure_14_the_best(monkeypatch
     assert places(measure(Job("Diabetes130", BAYES, SAME, seed=None))) == [1]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.usefixtures("shared_data")
 def test_folds_decide_whether_a_column_of_adult_may_go():
     """The paper puts EN back on its walk by privacy; so do our folds of seed 0 (1 to 3 do not), Weka's do not."""

@@ -105,7 +105,7 @@ def true_positives_of_forests(tumors, names, n_trees, seeds):
         yield weighted_rates(tumors.target, predicted).true_positive
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_number_of_trees_moves_the_printed_rates_of_the_forest(tumors):
     """With ten trees the mean over seeds is within .01 of .431, printed twice; with 100 it is above, without three."""
     without = [name for name in tumors.schema.names if name not in PAPER["removed"][:3]]

@@ -129,7 +129,7 @@ def test_the_nearest_rule_is_that_with_the_least_distance_to_the_printed_counts(
     assert standin.nearest({standin.EARLIER: fewer, standin.CHOSEN: printed}) == standin.CHOSEN
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.usefixtures("shared_data")
 def test_entity_figures_depend_on_the_names_and_words_of_the_stand_in():
     """The chosen stand-in keeps nearly as many features as the paper, the earlier one of the same density hardly any.
@@ -146,7 +146,7 @@ def test_entity_figures_depend_on_the_names_and_words_of_the_stand_in():
     assert everything[0] < everything[1] - 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.usefixtures("shared_data")
 def test_two_recipes_of_the_printed_density_keep_different_numbers_of_features():
     """The paper does not say where it cuts education and hours, nor what work class and occupation mean."""
@@ -163,7 +163,7 @@ def test_two_recipes_of_the_printed_density_keep_different_numbers_of_features()
     assert kept["Adult, second recipe"] == second
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.usefixtures("shared_data")
 def test_printed_areas_of_adult_lie_between_those_of_labels_and_of_margins():
     data = adult_again()
@@ -173,7 +173,7 @@ def test_printed_areas_of_adult_lie_between_those_of_labels_and_of_margins():
         assert found.labels < printed["auc"][0] < found.margins
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.usefixtures("shared_data")
 @pytest.mark.parametrize("name", ["HamDist", "CM Greedy", "k-anonymity HamDist"])
 @pytest.mark.parametrize(("loss", "penalty"), [(SQUARED, 1.0), (SQUARED, 0.01), (HINGE, 1.0)])
@@ -184,7 +184,7 @@ def test_printed_areas_of_email_lie_between_those_of_labels_and_of_margins(name,
     assert found.labels < run.PRINTED["Email"][name]["auc"][0] < found.margins
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.usefixtures("shared_data")
 @pytest.mark.parametrize("name", ["k-anonymity DistCnt", "Full-Feature-Set"])
 def test_predicted_labels_with_a_small_c_give_the_lowest_printed_areas_of_email(name):
@@ -198,7 +198,7 @@ def test_predicted_labels_with_a_small_c_give_the_lowest_printed_areas_of_email(
     assert areas(released, SQUARED, 0.01).labels > printed[0] + 0.02
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.usefixtures("shared_data")
 @pytest.mark.parametrize(("k", "printed"), [(5, 0.87), (11, 0.87)])
 def test_predicted_labels_on_flipped_rows_give_the_printed_areas_of_email(k, printed):
@@ -210,7 +210,7 @@ def test_predicted_labels_on_flipped_rows_give_the_printed_areas_of_email(k, pri
     assert found.margins > printed + 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.usefixtures("shared_data")
 @pytest.mark.parametrize(("k", "printed"), [(5, 1.30), (8, 1.73)])
 def test_thrown_bits_give_the_printed_share_of_flipped_cells(k, printed):
@@ -223,7 +223,7 @@ def test_thrown_bits_give_the_printed_share_of_flipped_cells(k, printed):
     assert 100 * drawn < printed - 0.3
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.usefixtures("shared_data")
 def test_large_itemsets_of_email_come_from_several_groups_of_messages():
     """At k = 5 and by a greedy search, so at least these; a message of one group is in no other."""

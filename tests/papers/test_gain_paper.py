@@ -183,7 +183,7 @@ def test_with_fourteen_quasi_identifiers_the_sampling_weight_is_spared_last(adul
     assert all(heights["fnlwgt"] >= heights[name] for name in ("age", "education", "sex"))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_printed_forest_lies_between_leaves_of_one_and_of_two_rows(shared_data):
     """The reason given for the forests of Tables 3 and 4: settings that the paper does not state move the area."""
     assert shared_data.is_dir()

@@ -295,7 +295,7 @@ def test_leaves_of_k_rows_give_the_printed_penalty_of_erp_only_on_contra(contra)
     assert all(ours > figure + 0.12 for ours, figure in zip(penalties("ERP-only", contra), printed, strict=True))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_printed_penalty_of_erp_only_on_adult_lies_between_leaves_of_k_and_of_two_rows(adult):
     low, printed = penalties("ERP-only, leaves of k", adult), PRINTED[ADULT]["ERP-only"]["penalty"]
     high = penalties("ERP-only", adult)
@@ -303,7 +303,7 @@ def test_the_printed_penalty_of_erp_only_on_adult_lies_between_leaves_of_k_and_o
     assert all(a < figure < b for a, figure, b in zip(low, printed, high, strict=True))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize(("method", "place"), [("ERP-only", 0), ("proposed", 0), ("proposed", 1)])
 def test_how_test_rows_are_generalized_moves_the_error_more_than_it_differs_from_the_printed_one(contra, method, place):
     """The cells of the training part, or ranges and sets of the test rows themselves: the text fits both."""
@@ -342,7 +342,7 @@ def test_printed_errors_that_are_no_better_than_a_guess(contra, adult):
     }
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_cells_of_the_test_rows_themselves_err_above_a_guess_on_contra(contra):
     """Cells as labels: such errors can be had, so that no reason may say that none gives them; it is no printed row."""
     recoder = WithOwnCells(METHODS["proposed"](LEVELS[0]))

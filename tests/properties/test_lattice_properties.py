@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from example_counts import part_of_the_examples
 from sfumato.errors import PrivacyNotAchievableError
 from sfumato.guarantees import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, LDiversity, TCloseness
 from sfumato.mechanisms.lattice import bounded_search as lattice_bounded
@@ -301,7 +300,6 @@ def test_exact_search_finds_the_best_node_of_all(table, conditions):
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.5)
 @given(table=tables(max_rows=10), conditions=st.sampled_from(CONDITIONS))
 def test_search_of_large_lattices_finds_the_best_node_of_all_when_it_has_time(table, conditions):
     with patch.object(lattice_search, "MAX_NODES", 1):
@@ -340,7 +338,6 @@ def test_a_looser_limit_of_suppressed_rows_never_raises_the_least_loss(table, co
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.5)
 @given(table=tables(), conditions=st.sampled_from(CONDITIONS), fractions=FRACTIONS, n_ticks=st.integers(1, 400))
 def test_a_looser_limit_never_raises_the_loss_however_little_work_is_allowed(table, conditions, fractions, n_ticks):
     """The search of large lattices, with a budget of work that is counted in readings of the clock.

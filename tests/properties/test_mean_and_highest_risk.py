@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,6 +62,7 @@ def pairs_of_mean_and_highest(found):
         yield found["mean"], highest
 
 
+@pytest.mark.slow
 @given(rows_of_people, st.booleans())
 def test_the_share_reidentified_is_the_mean_of_the_risks_whose_highest_is_printed(rows, by_person):
     """Rows and persons, ranges that overlap: against the definition, unit by unit, and in the printed figures."""
@@ -95,6 +97,7 @@ def test_who_was_left_out_lowers_the_share_and_not_the_highest(rows, by_person):
     assert found["marketer"] <= found["prosecutor"]["mean"] <= found["prosecutor"]["highest"]
 
 
+@pytest.mark.slow
 @given(rows_of_people)
 def test_no_mean_of_a_risk_profile_is_above_its_largest(rows):
     for who in (Role.PERSON, Role.IDENTIFIER):

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import xlsxwriter
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato
@@ -28,6 +28,7 @@ from sfumato.mechanisms.baselines.noisy_counts import Cells, ExponentialReleaser
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binarize import TRUE_TEXTS, BinarizePlan
 from sfumato.table.io.read import ReadOptions, read_table
+from sizes import examples
 
 pytest.importorskip("opendp")
 
@@ -111,7 +112,7 @@ def project_of(data, *, mechanism, n_features, missing_rows="keep", rules=RULES)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["laplace-dp", "exponential-dp"])
-@settings(max_examples=15)
+@examples(15)
 @given(pair=neighbours(), n_features=st.integers(0, 7), drop=st.booleans(), dry=st.booleans())
 def test_a_project_gives_equal_files_words_and_refusals(mechanism, pair, n_features, drop, dry):
     found = []
@@ -129,7 +130,7 @@ def test_a_project_gives_equal_files_words_and_refusals(mechanism, pair, n_featu
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["laplace-dp", "exponential-dp"])
-@settings(max_examples=15)
+@examples(15)
 @given(
     pair=neighbours(),
     n_features=st.integers(1, 5),
@@ -146,7 +147,7 @@ def test_flags_give_equal_files_words_and_refusals(mechanism, pair, n_features, 
     assert found[0][0] == (2 if is_refused else 0)
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(pair=neighbours(), roles=st.sampled_from([[], ["--target", "y"], ["--quasi-identifiers", "age"]]))
 def test_roles_are_not_guessed_from_the_rows(pair, roles):
     command = ["release", "in.csv", "-m", "laplace-dp", *roles, "-o", "out.csv"]
@@ -168,6 +169,7 @@ def test_nothing_is_read_before_a_public_refusal(tmp_path, monkeypatch, capsys):
     assert "kept for differential privacy" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_who_knows_all_rows_but_one_cannot_tell_the_candidates_apart(capfd):
     """``init`` names the data by its SHA-256 in the project file, whose own SHA-256 told the candidates apart."""
     found = []
@@ -199,7 +201,7 @@ def test_who_knows_all_rows_but_one_cannot_tell_the_candidates_apart(capfd):
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@examples(25)
 @given(pair=neighbours(), data=st.data())
 def test_one_row_changes_no_feature_of_another_row_whatever_the_format(pair, data):
     """What the sensitivities rest on; with typed cells, where one text makes a whole column text."""
@@ -256,7 +258,7 @@ def in_frame(rows):
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@examples(20)
 @given(pair=neighbours(), mechanism=st.sampled_from(["laplace-dp", ExponentialReleaser(n_features=2)]))
 def test_a_frame_is_released_without_a_guess(pair, mechanism):
     """In Python too roles that are not given would be guessed from the rows."""
@@ -343,7 +345,7 @@ def test_kinds_and_orders_that_were_declared_refuse_no_cell(tmp_path):
 
 
 @pytest.mark.slow
-@settings(max_examples=6)
+@examples(6)
 @given(pair=neighbours())
 def test_the_report_for_others_is_equal_too(pair):
     roles = ["--target", "y", "--quasi-identifiers", ",".join(FEATURES)]

@@ -4,7 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sfumato.audit.levels import fitting_persons as module
@@ -12,6 +12,7 @@ from sfumato.audit.levels.fitting_persons import PersonsThatFit
 from sfumato.audit.original.assignment import Pairs
 from sfumato.audit.reading import cells as bit_rows
 from sfumato.audit.reading.columns import Classes
+from sizes import examples
 from tests import person_oracles as oracles
 from tests.properties.test_consistency_properties import is_consistent, measured, releases
 
@@ -36,8 +37,9 @@ def drawn(data, is_true=True):
     return measured(kinds, rows, texts), edges, persons
 
 
+@pytest.mark.slow
 @given(st.data(), st.booleans())
-@settings(max_examples=60)
+@examples(60)
 def test_levels_by_persons_are_those_of_the_definition(data, is_true):
     found, edges, persons = drawn(data, is_true)
     assume(persons)
@@ -46,8 +48,9 @@ def test_levels_by_persons_are_those_of_the_definition(data, is_true):
     assert oracles.global_level_by_matchings(edges, persons) == oracles.global_level(edges, persons)
 
 
+@pytest.mark.slow
 @given(st.data())
-@settings(max_examples=20)
+@examples(20)
 def test_levels_do_not_depend_on_the_sizes_of_the_pieces(data):
     found, edges, persons = drawn(data)
     assume(persons)
@@ -59,7 +62,7 @@ def test_levels_do_not_depend_on_the_sizes_of_the_pieces(data):
 
 
 @given(st.data())
-@settings(max_examples=20)
+@examples(20)
 def test_with_one_row_a_person_levels_are_those_of_rows(data):
     found, _, persons = drawn(data)
     assume(persons)
@@ -67,8 +70,9 @@ def test_with_one_row_a_person_levels_are_those_of_rows(data):
     assert levels(found, list(range(len(persons)))) == (found.level_kk, found.level_global)
 
 
+@pytest.mark.slow
 @given(st.data(), st.sampled_from([1, 1 << 18]))
-@settings(max_examples=50)
+@examples(50)
 def test_bounds_hold_whichever_rows_belong_together(data, at_once):
     """Sorted rows: over all ways in which rows can belong together, the level lies between the bounds."""
     found, edges, persons = drawn(data)

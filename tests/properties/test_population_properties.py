@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles import people_in_box
@@ -25,6 +25,7 @@ from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.propose import make_release
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.coding import Table
+from sizes import examples
 
 IS_ORDERED = (True, True, False)
 PERSON = st.tuples(
@@ -65,7 +66,8 @@ def _orders(rows):
     return orders
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.slow
+@examples(60)
 @given(SAMPLES, PEOPLE, st.integers(2, 4), st.integers(1, 2), st.sampled_from([None, 0.3, 0.6]))
 def test_mondrian_divides_exactly_as_far_as_the_people_allow(sample, others, k_map, k, delta_max):
     """Every group fits enough people, no group can be divided so that both halves do, and the audit agrees."""
@@ -105,7 +107,7 @@ def _label(code, level, has_star):
     return 0 if level == 2 and has_star else "no label"
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     CODES,
     WITH_FOREIGN,
@@ -157,7 +159,8 @@ def test_lattice_search_beside_all_nodes(rows, people, has_star, k_map, deltas, 
     assert best.loss == pytest.approx(min(node.loss for node in satisfying), abs=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
+@pytest.mark.slow
+@examples(25)
 @given(SAMPLES, PEOPLE, st.integers(2, 4), st.booleans())
 def test_global_recoding_keeps_what_the_audit_counts(sample, others, k_map, with_presence):
     """Whatever the cells mean to the audit, at least as many people fit; suppressed rows are recoded again too."""

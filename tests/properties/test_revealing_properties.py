@@ -154,6 +154,7 @@ def test_a_release_promises_what_its_revealing_values_mean(reveals, kind):
     assert type(promise) is kind
 
 
+@pytest.mark.slow
 def test_a_release_with_a_bound_promises_and_audits_it():
     stays = sfumato.datasets.admissions.admissions(n_rows=300)
     loose = sfumato.release(stays, GreedyContainmentSelector(k=3, on_infeasible="skip"))

@@ -13,7 +13,6 @@ from sfumato.errors import PrivacyNotAchievableError
 from sfumato.mechanisms.lattice import rounds as lattice_rounds
 from sfumato.mechanisms.lattice.lattice import RollUp
 from sfumato.mechanisms.lattice.rounds import recode_in_rounds
-from tests.example_counts import part_of_the_examples
 from tests.properties.test_lattice_properties import CONDITIONS, groups_at, satisfies, tables
 
 
@@ -99,7 +98,6 @@ FRACTIONS = st.sampled_from([0.01, 0.1, 0.3, 0.7, 1.0])
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.5)
 @given(table=tables_with_tops(), conditions=st.sampled_from(CONDITIONS), fraction=FRACTIONS)
 def test_every_round_takes_the_best_node_of_all(table, conditions, fraction):
     problem = table.problem("certainty_penalty", conditions)
@@ -137,7 +135,6 @@ def assert_released_safely(table, problem, conditions, found):
 @pytest.mark.parametrize(
     ("loss", "most_held"), [("certainty_penalty", 200_000), ("certainty_penalty", 0), ("target_information", 0)]
 )
-@part_of_the_examples(0.3)
 @given(
     table=tables_with_tops(24),
     conditions=st.sampled_from(CONDITIONS),

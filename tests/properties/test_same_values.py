@@ -11,7 +11,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import oracles
-from example_counts import part_of_the_examples
 from sfumato.audit import audit_release, measured_level, risk_profile
 from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.reading.values import ranks, spelled_ranks
@@ -207,6 +206,7 @@ def test_closeness_is_the_worse_of_values_and_spellings(table):
 MIXED = [["9", "09"], ["10"], ["2e1", "20"], ["unknown", "Unknown"], ["none"], ["-3"]]
 
 
+@pytest.mark.slow
 @given(spelled_tables(MIXED))
 def test_ordered_closeness_of_a_mixed_column_ranks_numbers_by_size_and_then_texts(table):
     """Mechanism and audit measure ordered t of numbers and texts in one column as docs/guarantees.md defines it."""
@@ -259,7 +259,6 @@ MECHANISMS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
-@part_of_the_examples(0.5)
 @given(data=st.data())
 def test_no_mechanism_proposes_what_the_audit_refuses(name, data):
     amounts = data.draw(st.booleans())

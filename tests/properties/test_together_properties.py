@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.audit.together.levels import ABSENT, Appearances, Together
+from sizes import examples
 from together_oracles import Row, Rows, carried, joint_classes, possible_values, remaining
 
 
@@ -36,8 +38,9 @@ def stable_releases(draw: st.DrawFn) -> list[list[Row]]:
     return releases
 
 
+@pytest.mark.slow
 @given(st.lists(rows_of_visits, min_size=1, max_size=3))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_joint_classes_hold_the_persons_of_the_definition(releases: list[list[Row]]) -> None:
     together = Together([appearances(rows) for rows in releases])
     expected = joint_classes(releases)
@@ -53,8 +56,9 @@ def test_joint_classes_hold_the_persons_of_the_definition(releases: list[list[Ro
         assert n == remaining(releases, tuple(classes))
 
 
+@pytest.mark.slow
 @given(st.lists(rows_of_visits, min_size=1, max_size=3), st.lists(st.integers(1, 4), min_size=3, max_size=3))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_those_below_are_the_persons_whom_a_promise_fails(releases: list[list[Row]], promised: list[int]) -> None:
     seen = [appearances(rows, k, {"ill": k - 1.0}) for rows, k in zip(releases, promised, strict=False)]
     together = Together(seen)
@@ -72,7 +76,7 @@ def test_those_below_are_the_persons_whom_a_promise_fails(releases: list[list[Ro
 
 
 @given(stable_releases())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_an_attacker_who_tries_all_worlds_is_left_at_least_the_joint_diversity(releases: list[list[Row]]) -> None:
     together = Together([appearances(rows) for rows in releases])
     possible = possible_values(releases)
@@ -85,7 +89,7 @@ def test_an_attacker_who_tries_all_worlds_is_left_at_least_the_joint_diversity(r
 
 
 @given(st.lists(rows_of_visits, min_size=2, max_size=3))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_a_further_release_never_leaves_more(releases: list[list[Row]]) -> None:
     def most_of(n: int) -> dict[int, int]:
         together = Together([appearances(rows) for rows in releases[:n]])

@@ -1,7 +1,6 @@
 """All five systems on a real cluster, with one master and two workers: the release is the one made in memory."""
 
 import json
-import os
 
 import numpy as np
 import pyarrow.parquet
@@ -46,8 +45,7 @@ SYSTEMS = {
 }
 """The fifth, collaboration, needs the counts of each party: see below."""
 EACH = ["containment, greedy", "breach", "default", "gain", "collaborating party"]
-MASTERLESS = EACH if "SFUMATO_ALL_KILLS" in os.environ else ["breach", "collaborating party"]
-"""Systems whose master is killed: a new cluster takes half a minute, so ``make soak`` does all of them."""
+"""Systems whose workers and master are killed in ``make soak``: a new cluster takes half a minute."""
 
 
 @pytest.fixture
@@ -192,6 +190,7 @@ def proposed(spark, folder, schema, system):
     return release, table, propose(rows, build_mechanism(name, parameters), MEMORY)
 
 
+@pytest.mark.soak
 @pytest.mark.deadly(1)
 @pytest.mark.parametrize("system", EACH)
 def test_a_release_is_the_same_though_a_worker_is_killed(spark, cluster, stays, tmp_path, system):
@@ -207,8 +206,9 @@ def test_a_release_is_the_same_though_a_worker_is_killed(spark, cluster, stays, 
     assert found.audit.levels == expected.audit.levels
 
 
+@pytest.mark.soak
 @pytest.mark.deadly(3)
-@pytest.mark.parametrize("system", MASTERLESS)
+@pytest.mark.parametrize("system", EACH)
 def test_a_release_whose_master_is_killed_leaves_nothing(spark, cluster, stays, tmp_path, monkeypatch, system):
     monkeypatch.setattr(spark_errors, "MASTER_SECONDS", 1.0)
     monkeypatch.setattr(spark_errors, "_PAUSE_SECONDS", 0.2)

@@ -61,6 +61,7 @@ def command(capsys):
     return ran
 
 
+@pytest.mark.slow
 def test_the_mechanism_of_the_guide_goes_the_whole_way(install, command, tmp_path):
     """Listed, released by the command line with its guarantee audited, audited again, and used from Python."""
     install("few_columns", CODE, ["few-columns"])

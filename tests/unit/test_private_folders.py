@@ -13,8 +13,10 @@ import pytest
 import sfumato
 from sfumato.private_folders import PrivateFolder, remove_leftovers
 
+# It hears SIGHUP also where whoever started the tests ignores that, as under nohup.
 HOLD = """
-import sys
+import signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from sfumato.private_folders import PrivateFolder
 print(PrivateFolder("count").path, flush=True)
 sys.stdin.read()
@@ -93,6 +95,7 @@ def test_a_process_that_is_told_to_end_leaves_no_folder(parent, number):
     assert os.listdir(parent) == []
 
 
+@pytest.mark.slow
 def test_an_audit_out_of_core_that_is_told_to_end_leaves_no_folder(parent, tmp_path_factory):
     folder = tmp_path_factory.mktemp("release")
     people = pa.table({"sex": ["f", "m"] * 10, "ill": ["yes", "no", "no", "yes"] * 5})

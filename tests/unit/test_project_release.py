@@ -70,6 +70,7 @@ def test_all_ways_give_the_same_bytes(mechanism, project, tmp_path, monkeypatch,
     assert published.table_path == folders[1] / "release.csv"
 
 
+@pytest.mark.slow
 def test_flags_of_the_command_go_before_the_project(project, tmp_path, capsys):
     code = release_by_command(project, tmp_path / "out.csv", "-m", "mondrian", "-k", "9")
 
@@ -78,6 +79,7 @@ def test_flags_of_the_command_go_before_the_project(project, tmp_path, capsys):
     assert (mechanism["name"], mechanism["parameters"]["k"]) == ("mondrian", 9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--memory", "1GB")], ids=["in memory", "out of core"])
 def test_a_kept_order_is_part_of_a_release_s_number_wherever_it_is_asked_for(project, tmp_path, capsys, more):
     """Else a sorted and an unsorted release of the same settings would have one number, and one commitment."""
@@ -120,6 +122,7 @@ def test_parameters_of_the_project_s_mechanism_do_not_break_another_one(chosen, 
             assert (list(own_value) if isinstance(value, list) else own_value) == value
 
 
+@pytest.mark.slow
 def test_anatomy_is_released_though_the_project_has_a_k(project, tmp_path, capsys):
     assert "k = 5" in project.read_text()
     code = release_by_command(project, tmp_path / "out.csv", "-m", "anatomy")
@@ -169,6 +172,7 @@ def test_a_parameter_that_nobody_takes_is_refused_with_another_mechanism_too(pro
     assert "must be one of" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_plan_for_binary_features_serves_only_mechanisms_that_need_them(project, tmp_path, capsys):
     project.write_text(project.read_text() + "[binarize.columns]\nage = { cuts = [25] }\n")
     plan = {"columns": {"age": {"cuts": [25]}}}
@@ -186,6 +190,7 @@ def test_a_plan_for_binary_features_serves_only_mechanisms_that_need_them(projec
     assert (tmp_path / "command.csv").read_bytes() == (tmp_path / "python.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_project_names_where_the_release_goes(project, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
@@ -228,6 +233,7 @@ def test_a_changed_data_file_is_refused(project, tmp_path):
         publish_project(project)
 
 
+@pytest.mark.slow
 def test_the_demo_is_the_same_each_time_and_its_roles_are_right(tmp_path):
     first, second = (write_demo(tmp_path / name) for name in ("a", "b"))
 

@@ -44,6 +44,7 @@ def test_a_release_in_every_format_can_be_audited_from_disk(tmp_path, stays, suf
     assert sorted(os.listdir(tmp_path)) == [f"out.{suffix}", f"out.{suffix}.manifest.json"]
 
 
+@pytest.mark.slow
 def test_a_sparse_release_can_be_written_as_libsvm(tmp_path):
     content = "+1 1:1 2:1\n-1 1:1\n+1 1:1 2:1 3:1\n-1 2:1\n-1 1:1 2:1\n+1 1:1\n"
     (tmp_path / "in.svm").write_text(content)
@@ -76,6 +77,7 @@ LEVELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LEVELS)
 def test_a_proposal_that_is_published_at_once_states_what_the_one_audit_found(tmp_path, stays, kind):
     """The bytes are those of a release that was audited in memory before."""
@@ -105,6 +107,7 @@ def test_a_proposal_that_does_not_keep_its_promise_is_not_published(tmp_path, st
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_output_that_exists_needs_force(tmp_path, toy_release):
     original = toy_containment_table()
     first = publish(toy_release, tmp_path / "out.csv", original=original)
@@ -128,6 +131,7 @@ def test_the_input_is_never_written_to(tmp_path, stays):
     assert path.read_text() == "a,y\n1,p\n1,q\n0,p\n0,q\n"
 
 
+@pytest.mark.slow
 def test_a_manifest_left_alone_by_a_kill_is_replaced(tmp_path, toy_release):
     done = publish(toy_release, tmp_path / "out.csv", original=toy_containment_table())
     done.table_path.unlink()
@@ -189,6 +193,7 @@ def test_a_mechanism_that_lies_is_refused(cheat):
         sfumato.release(toy_containment_table(), Liar(cheat))
 
 
+@pytest.mark.slow
 def test_a_lie_told_after_the_first_audit_is_caught_before_anything_is_written(tmp_path, toy_release):
     for cheat in (promises_more, releases_all_features, swaps_rows):
         with pytest.raises(AuditFailedError):
@@ -203,6 +208,7 @@ def test_a_guarantee_out_of_reach_says_what_can_be_had(stays):
     assert caught.value.best_level == 400
 
 
+@pytest.mark.slow
 def test_the_manifest_says_what_was_done(tmp_path, stays):
     release = sfumato.release(stays, GreedyContainmentSelector(k=3))
     done = publish(release, tmp_path / "out.csv", original=stays)

@@ -51,6 +51,7 @@ def made() -> Release:
 
 
 class TestFrames:
+    @pytest.mark.slow
     def test_pandas_gets_the_released_rows_in_their_canonical_order(self, made: Release) -> None:
         """With the types of what is released unchanged, and without the index of the original."""
         frame = made.to_pandas()
@@ -80,6 +81,7 @@ class TestFrames:
         assert duckdb.sql("select count(*), count(distinct ill) from made").fetchall() == [(N, 2)]
         assert sfumato.read_table(made).n_rows == N
 
+    @pytest.mark.slow
     def test_numbers_of_a_text_file_come_back_as_numbers(self, tmp_path: Any) -> None:
         people().to_csv(tmp_path / "people.csv", index=False)
         roles = dict.fromkeys(["income", "age"], "other")
@@ -96,6 +98,7 @@ class TestFrames:
 
 
 class TestNamesThatAreNoTexts:
+    @pytest.mark.slow
     def test_they_become_texts_and_are_given_either_way(self) -> None:
         frame = people().set_axis(range(5), axis=1)
         by_number = sfumato.release(frame, target=4, roles={3: "other"}, k=5)
@@ -152,6 +155,7 @@ class TestTarget:
         with pytest.raises(SchemaError, match=r"no column has the role target\. Hint: name the target column$"):
             sfumato.release(frame, "greedy-containment")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("n_more", [0, 45])
     def test_the_command_says_which_it_took(self, tmp_path: Any, capsys: Any, n_more: int) -> None:
         """However many columns there are."""
@@ -166,6 +170,7 @@ class TestTarget:
 
 
 class TestSummary:
+    @pytest.mark.slow
     def test_it_is_what_the_command_prints(self, tmp_path: Any, capsys: Any) -> None:
         """Line by line, but for prediction, which the command measures by training classifiers."""
         people().to_csv(tmp_path / "people.csv", index=False)
@@ -216,6 +221,7 @@ class TestPlot:
 
         assert "equivalence class" not in levels.get_title(loc="left")
 
+    @pytest.mark.slow
     def test_rows_that_are_nobodys_have_no_classes_to_show(self) -> None:
         drawn = sfumato.release(people(), target="ill", roles={"income": "sensitive"}, cells="draws", max_copies=1.0)
 
@@ -241,6 +247,7 @@ def credit(n_rows: int = 2_000) -> tuple[pd.DataFrame, pd.Series]:
 
 
 class TestPipelines:
+    @pytest.mark.slow
     @pytest.mark.filterwarnings("ignore:lbfgs failed to converge")  # numbers as they are, not scaled
     @pytest.mark.parametrize("library", ["pandas", "polars", "array"])
     def test_mondrian_encoder_and_a_classifier_beat_the_majority_class(self, library: str) -> None:

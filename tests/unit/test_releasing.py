@@ -38,6 +38,7 @@ def frames() -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frame", frames())
 def test_a_frame_and_a_target_are_enough(frame: Any, tmp_path: Path) -> None:
     with warnings.catch_warnings():
@@ -55,6 +56,7 @@ def test_a_frame_and_a_target_are_enough(frame: Any, tmp_path: Path) -> None:
     assert published.audit.passed
 
 
+@pytest.mark.slow
 def test_it_is_the_release_of_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     frame = pd.DataFrame(CELLS)
@@ -81,6 +83,7 @@ def test_roles_are_words_or_roles(roles: dict[str, Any]) -> None:
     assert "Guessed roles" in made._repr_html_()
 
 
+@pytest.mark.slow
 def test_a_mechanism_by_name_takes_its_parameters() -> None:
     frame = pd.DataFrame(CELLS)
     by_name = sfumato.release(frame, "greedy-containment", target="ill", k=4, on_infeasible="skip")
@@ -90,6 +93,7 @@ def test_a_mechanism_by_name_takes_its_parameters() -> None:
     assert by_name.table.n_rows == by_object.table.n_rows == N
 
 
+@pytest.mark.slow
 def test_the_old_form_still_works() -> None:
     table = admissions(n_rows=300)
 
@@ -99,6 +103,7 @@ def test_the_old_form_still_works() -> None:
     assert made.manifest.mechanism["name"] == "mondrian"
 
 
+@pytest.mark.slow
 def test_a_table_keeps_its_roles_but_for_those_given() -> None:
     table = admissions(n_rows=300)
     target = table.schema.target
@@ -141,6 +146,7 @@ def test_no_target_is_said_without_an_option() -> None:
         sfumato.release(frame, "greedy-containment")
 
 
+@pytest.mark.slow
 def test_a_release_of_a_table_needs_a_table_to_be_published(tmp_path: Path) -> None:
     made = sfumato.release(admissions(n_rows=300), sfumato.Mondrian(k=5))
 
@@ -148,6 +154,7 @@ def test_a_release_of_a_table_needs_a_table_to_be_published(tmp_path: Path) -> N
         sfumato.publish(made, tmp_path / "release.csv", original=pd.DataFrame(CELLS))
 
 
+@pytest.mark.slow
 def test_another_frame_is_not_the_original(tmp_path: Path) -> None:
     made = sfumato.release(pd.DataFrame(CELLS), target="ill", k=5)
     other = pd.DataFrame({**CELLS, "sex": ["m", "f"] * 60})
@@ -157,6 +164,7 @@ def test_another_frame_is_not_the_original(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_what_was_described_is_not_in_the_files(tmp_path: Path) -> None:
     frame = pd.DataFrame({**CELLS, "patient id": [f"CANARY {i}" for i in range(N)]})
     made = sfumato.release(frame, target="ill", k=5)

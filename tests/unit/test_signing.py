@@ -40,15 +40,18 @@ def signature_check(capsys, arguments):
     return code, checks.get("signature")
 
 
+@pytest.mark.slow
 def test_a_signature_is_64_bytes_and_confirmed(signed, capsys):
     assert len(Path("release.csv.manifest.json.sig").read_bytes()) == 64
     assert signature_check(capsys, [*AUDIT, *SIGNED]) == (0, True)
 
 
+@pytest.mark.slow
 def test_nothing_is_said_of_a_signature_that_is_not_given(signed, capsys):
     assert signature_check(capsys, AUDIT) == (0, None)
 
 
+@pytest.mark.slow
 def test_another_key_is_refused(signed, capsys):
     write_keys("stranger", ed25519.Ed25519PrivateKey.generate())
 

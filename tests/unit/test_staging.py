@@ -30,6 +30,7 @@ def release(original):
     return sfumato.release(original, ProjectionReleaser(schema, ["site"], 0.05, session))
 
 
+@pytest.mark.slow
 def test_nothing_is_there_until_it_appears_and_then_it_is_what_publish_writes(tmp_path, original, release):
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
@@ -46,6 +47,7 @@ def test_nothing_is_there_until_it_appears_and_then_it_is_what_publish_writes(tm
     assert published.audit.passed
 
 
+@pytest.mark.slow
 def test_leaving_without_appearing_leaves_no_trace(tmp_path, original, release):
     with publishing.staged(InMemory(release, original), tmp_path / "r.csv"):
         pass
@@ -93,6 +95,7 @@ def test_bytes_that_the_audit_does_not_confirm_never_appear(tmp_path, original, 
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("force", [False, True], ids=["new", "replacing"])
 def test_two_releases_that_appear_at_the_same_time_under_one_name_are_not_mixed(tmp_path, original, monkeypatch, force):
     schema, session = SharedSchema.of_table(original), SessionRecord("s", "totals", {"a": "00"})

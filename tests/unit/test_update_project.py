@@ -130,6 +130,7 @@ def test_roles_and_data_that_are_given_win(project: Path) -> None:
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_the_hint_of_changed_data_names_it_and_it_works(
         self, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import html
 import itertools
-import os
 import re
 
 import pytest
@@ -24,6 +23,7 @@ from sfumato.web.tasks.hierarchies import safe_name
 from sfumato.web.views import column_detail as hierarchy_methods
 from sfumato.web.views import columns
 from sfumato.web.views.columns import PAGE_SIZE, Listing, Shown
+from sizes import IS_FULL
 from web.asking import HTMX, MULTIPART, ask, form_of, shown
 from web.columns_site import ColumnsSite
 
@@ -408,7 +408,7 @@ def test_without_a_table_there_are_no_columns(tmp_path):
 def sparse(tmp_path):
     data = tmp_path / "work" / "wide.libsvm"
     data.parent.mkdir()
-    n_columns = int(os.environ.get("SFUMATO_WIDE_COLUMNS", "2500"))  # make soak sets 25,000
+    n_columns = 25_000 if IS_FULL else 2500
     matrix = sp.random(40, n_columns, 0.01, format="csr", random_state=0)
     rows = [" ".join(f"{i + 1}:1" for i in sorted(matrix.indices[a:b])) for a, b in itertools.pairwise(matrix.indptr)]
     data.write_text("".join(f"{'+1' if i % 2 else '-1'} {row}\n" for i, row in enumerate(rows)))

@@ -147,7 +147,7 @@ def test_no_process_is_left_when_the_server_ends_while_libraries_are_being_loade
 
     assert code == 0
     assert not any("forkserver" in words for words in processes_of_session(server.process.pid))
-    until(lambda: not processes_of_session(server.process.pid), 5.0)
+    until(lambda: not processes_of_session(server.process.pid))
 
 
 def processes_of_session(leader):

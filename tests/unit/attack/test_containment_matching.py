@@ -26,6 +26,7 @@ def sparse(rows, names):
     return BinaryTable(as_binary_matrix(np.array(rows)), tuple(Feature(n, n) for n in names), nothing)
 
 
+@pytest.mark.slow
 @given(bits, bits, st.sets(st.integers(0, N_ITEMS - 1), min_size=1), st.integers(0, 10))
 def test_candidates_are_those_of_a_loop(people, rows, kept, seed):
     kept = sorted(kept)
@@ -43,6 +44,7 @@ def test_candidates_are_those_of_a_loop(people, rows, kept, seed):
     assert attack.candidates(known).tolist() == expected
 
 
+@pytest.mark.slow
 @given(bits)
 def test_shares_are_those_of_the_people_drawn(people):
     attack = ContainmentAttack(sp.csr_matrix(np.array(people)), sp.csr_matrix(np.array(people)), range(N_ITEMS))

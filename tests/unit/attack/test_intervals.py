@@ -15,6 +15,7 @@ from sfumato.attack.intervals import (
     residual_risk,
 )
 from sfumato.errors import InvalidParameterError
+from sizes import IS_FULL
 
 
 @pytest.mark.parametrize(
@@ -109,9 +110,14 @@ def test_a_level_out_of_range_is_refused():
         rate_interval(1, 2, 1.0)
 
 
-# --- how often the truth is inside: fixed seeds, at least 93 % of 2,000 draws for nominal 95 % ------------------------
+# --- how often the truth is inside: fixed seeds, at least 93 % of the draws for nominal 95 % --------------------------
+
+N_DRAWS = 2_000 if IS_FULL else 400
+N_OF_TRUTH = 1_000_000 if IS_FULL else 100_000
 
 
+@pytest.mark.slow
+@pytest.mark.sampled
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("rate_0", "risk"), list(product([0.0, 0.05, 0.5, 0.9], [0.0, 0.1, 0.5, 0.9])), ids=lambda share: f"{share}"
@@ -119,7 +125,7 @@ def test_a_level_out_of_range_is_refused():
 def test_intervals_of_risk_hold_the_truth(rate_0, risk):
     random, n, n_0 = np.random.default_rng(1), 1_000, 400
     draws = zip(
-        random.binomial(n, rate_0 + risk * (1 - rate_0), 2_000), random.binomial(n_0, rate_0, 2_000), strict=True
+        random.binomial(n, rate_0 + risk * (1 - rate_0), N_DRAWS), random.binomial(n_0, rate_0, N_DRAWS), strict=True
     )
     ends = [residual_risk(int(x), n, int(x_0), n_0)[1] for x, x_0 in draws]
 
@@ -128,6 +134,8 @@ def test_intervals_of_risk_hold_the_truth(rate_0, risk):
     assert held >= 0.93
 
 
+@pytest.mark.slow
+@pytest.mark.sampled
 @pytest.mark.statistical
 @pytest.mark.parametrize("is_rounded", [False, True], ids=["continuous", "with ties"])
 @pytest.mark.parametrize("shift", [0.0, 0.5, 2.0, 4.0])
@@ -138,7 +146,7 @@ def test_intervals_of_areas_hold_the_truth(shift, is_rounded):
         scores = random.normal([[shift]], 1, (1, n))[0], random.normal(0, 1, n)
         return [np.round(s) for s in scores] if is_rounded else scores
 
-    truth = area_under_curve(*draw(1_000_000))[0]
-    ends = [area_under_curve(*draw(100))[1] for _ in range(2_000)]
+    truth = area_under_curve(*draw(N_OF_TRUTH))[0]
+    ends = [area_under_curve(*draw(100))[1] for _ in range(N_DRAWS)]
 
     assert np.mean([low <= truth <= high for low, high in ends]) >= 0.93

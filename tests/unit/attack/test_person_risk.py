@@ -81,6 +81,7 @@ def test_persons_behind_the_rows_that_fit_where_ranges_overlap(drawn):
     assert_same(found, risks([person for person, _ in rows], fits, list(range(len(rows))), ranges))
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=12))
 def test_with_one_row_a_person_the_figures_are_those_without_a_person_column(ages):
     rows = list(enumerate(ages))

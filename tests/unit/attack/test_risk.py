@@ -147,6 +147,7 @@ def _texts(found):
     return [found] if isinstance(found, str) else []
 
 
+@pytest.mark.slow
 def test_rows_drawn_anew_are_nobodys(flags):
     release = sfumato.release(flags, small("laplace-dp"))
 

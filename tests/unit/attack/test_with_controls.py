@@ -132,6 +132,7 @@ def worlds(draw):
     return *groups, draw(st.lists(cells, min_size=1, max_size=8))
 
 
+@pytest.mark.slow
 @given(worlds())
 def test_attacks_succeed_on_the_people_that_the_definitions_name(world):
     members, controls, rows = world
@@ -153,6 +154,7 @@ def test_attacks_succeed_on_the_people_that_the_definitions_name(world):
     assert found[MEMBER]["auc"]["value"] == pytest.approx(sum(above) / len(above))
 
 
+@pytest.mark.slow
 @given(worlds())
 def test_links_have_the_chance_that_the_definition_gives(world):
     members, _, rows = world
@@ -170,6 +172,7 @@ def test_links_have_the_chance_that_the_definition_gives(world):
         assert chance == pytest.approx(sum(i == j for i, j in pairs) / len(pairs))
 
 
+@pytest.mark.slow
 @given(worlds(), st.integers(1, 3))
 def test_people_are_handled_some_at_a_time(world, at_once):
     members, controls, rows = world
@@ -207,6 +210,7 @@ def drawn(n, seed, *, n_values=6):
     ]
 
 
+@pytest.mark.slow
 @given(st.lists(person, min_size=3, max_size=10), st.lists(person, min_size=10, max_size=10), st.data())
 def test_of_the_original_itself_every_unique_person_is_singled_out_and_no_truthful_release_does_more(
     rows, others, data
@@ -279,6 +283,7 @@ def test_values_that_a_cell_covers_are_equally_likely_and_a_star_helps_nobody():
     assert found["guessing"] == 0.25
 
 
+@pytest.mark.slow
 def test_values_moved_within_a_bucket_are_inferred_by_the_whole_bucket():
     original = admissions(n_rows=400).keep(["age", "sex", "insurance", "discharge_diagnosis"])
     original = original.with_schema({"discharge_diagnosis": "sensitive"})
@@ -311,6 +316,7 @@ def test_values_moved_within_a_bucket_are_inferred_by_the_whole_bucket():
     assert n_sure > 0
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_intervals_hold_no_risk_for_a_release_of_other_people():
     """Neither group is in the release: of 300 draws at least 93 % of the intervals of each attack begin at 0."""
@@ -362,6 +368,7 @@ def test_an_attacker_who_calls_everybody_a_member_has_no_advantage():
     assert found["advantage"]["interval"][0] < 0 < found["advantage"]["interval"][1]
 
 
+@pytest.mark.slow
 def test_without_a_signal_the_advantage_is_that_of_guessing():
     """Members and controls of one population: the mean of 400 advantages is near 0, and their intervals hold it."""
     random = np.random.default_rng(11)

@@ -41,6 +41,7 @@ RECODINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [None, *RECODINGS])
 @pytest.mark.parametrize("missing", ["kept", "dropped"])
 @pytest.mark.parametrize("suppressed", [0, 1])

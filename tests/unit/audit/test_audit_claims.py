@@ -3,7 +3,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.audit import AuditReport, audit_release
@@ -14,6 +14,7 @@ from sfumato.guarantees import Containment, KAnonymity, LDiversity, TCloseness
 from sfumato.manifest import Manifest
 from sfumato.manifest_schema import parsed_manifest
 from sfumato.schema import Role
+from sizes import examples
 from unit.audit.audit_oracles import CANARY, manifest_of, sealed, table_of
 
 TABLE = table_of({"a": [1, 1, 1, 1], "s": ["x", "x", "y", "y"]}, {"s": Role.SENSITIVE})
@@ -85,7 +86,7 @@ def test_the_manifest_of_a_release_is_read_before_and_after_it_was_written():
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(
     st.sampled_from(PATHS),
     st.sampled_from(
@@ -101,7 +102,8 @@ def test_a_wrong_entry_is_a_manifest_error_or_a_failed_check_and_nothing_else(pa
     assert CANARY not in said or names_a_column(path)
 
 
-@settings(deadline=None, max_examples=200)
+@pytest.mark.slow
+@examples(200)
 @given(st.sampled_from(PATHS))
 def test_a_missing_entry_is_a_manifest_error_or_a_report(path):
     try:

@@ -1,6 +1,6 @@
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.audit import measured_level
@@ -23,7 +23,7 @@ def quasi_identifiers(rows):
     return tuple(f"q{i}" for i in range(len(rows[0]) if rows else 0))
 
 
-@settings(deadline=None)
+@pytest.mark.slow
 @given(small_rows(1), SENSITIVE)
 def test_equal_distance_follows_the_definition(rows, values):
     sensitive = values[: len(rows)]
@@ -35,7 +35,7 @@ def test_equal_distance_follows_the_definition(rows, values):
     assert 0 <= found <= 1
 
 
-@settings(deadline=None)
+@pytest.mark.slow
 @given(small_rows(1), SENSITIVE)
 def test_ordered_distance_follows_the_definition(rows, values):
     sensitive = values[: len(rows)]

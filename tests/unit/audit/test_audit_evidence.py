@@ -197,6 +197,7 @@ def test_a_label_that_is_listed_and_not_released_fails():
     assert found == ["listed labels"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stated", "is_possible"),
     [

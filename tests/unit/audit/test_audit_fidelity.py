@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.audit import audit_release
@@ -247,7 +247,6 @@ def test_suppressed_rows_may_be_left_out_but_not_moved_or_made_up():
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(small_rows(1), st.data())
 def test_any_part_of_a_table_is_faithful_and_any_other_cell_is_not(rows, data):
     original = table_from_rows(rows, [i % 2 for i in range(len(rows))])

@@ -115,6 +115,7 @@ def test_a_numeric_column_must_hold_numbers():
     assert report.failures == ("stated to be numeric, but not all values are numbers: 'n'",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["recodings", "guarantees"])
 def test_lists_of_columns_are_in_the_order_of_the_columns(place):
     """Of 300 features another order of the list holds 2,000 bits."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.audit import measured_level
@@ -58,7 +58,7 @@ def columns_of(rows):
     return tuple(f"q{i}" for i in range(len(rows[0]) if rows else 0))
 
 
-@settings(deadline=None)
+@pytest.mark.slow
 @given(small_rows(1), SENSITIVE)
 def test_levels_follow_the_definitions(rows, values):
     sensitive, over = values[: len(rows)], columns_of(rows)

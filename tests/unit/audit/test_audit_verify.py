@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from sfumato.audit import AuditReport, Check, audit_release, measured_level
 from sfumato.audit.auditor import AuditorHas, PublisherKnows
@@ -180,7 +180,6 @@ def test_a_kind_without_a_measure_is_refused():
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(small_rows(1))
 def test_an_honest_manifest_of_any_table_with_rows_passes(rows):
     table = table_from_rows(rows, [i % 3 for i in range(len(rows))])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato import Mondrian, release
@@ -17,6 +17,7 @@ from sfumato.mechanisms.registry import build_mechanism
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.coding import Table
 from sfumato.table.generalized import read_cell
+from sizes import examples
 
 JOBS = ("baker", "clerk", "nurse")
 
@@ -63,7 +64,8 @@ def _by_brute_force(people, made):
 PEOPLE = st.lists(st.tuples(st.integers(20, 26), st.sampled_from(JOBS)), min_size=6, max_size=30)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.slow
+@examples(40)
 @given(PEOPLE, st.data(), st.integers(2, 3))
 def test_figures_of_a_partition_by_brute_force(people, data, k):
     taken = data.draw(st.lists(st.integers(0, len(people) - 1), min_size=k, max_size=len(people), unique=True))

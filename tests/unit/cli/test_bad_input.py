@@ -54,6 +54,7 @@ ANSWERED = {
 """Targets that nothing is predicted of, and what is said."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("columns", "words"), ANSWERED.values(), ids=ANSWERED)
 def test_a_target_that_cannot_be_predicted_is_released_and_the_reason_said(folder, capsys, columns, words):
     code, lines = release(capsys, columns, "--target", "y")
@@ -155,6 +156,7 @@ def test_python_refuses_the_same(name):
     assert problem in str(refused.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERED)
 def test_python_releases_the_same(name):
     columns, _ = ANSWERED[name]

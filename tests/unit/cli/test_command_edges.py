@@ -54,6 +54,7 @@ def with_the_identifier_added(folder):
     (folder / "tampered.json").write_text(text_of(manifest), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_audit_knows_identifiers_only_where_roles_are_given_and_says_so(folder, capsys):
     assert run(["init", "good.csv", "--identifiers", "pid", "--target", "y"]) == 0
     assert run([*RELEASE, "-o", "rel.csv", "--keep-order"]) == 0
@@ -113,6 +114,7 @@ def test_outputs_that_cannot_be_are_refused_before_any_work(folder, capsys, outp
     assert os.listdir(folder) == ["good.csv"]
 
 
+@pytest.mark.slow
 def test_missing_tokens_of_a_column_hold_for_release_and_audit(folder):
     text = (folder / "good.csv").read_text().replace(",39,", ",999,")
     (folder / "good.csv").write_text(text)
@@ -226,6 +228,7 @@ def test_mistakes_in_a_project_name_the_project_file(folder, capsys):
     assert "did you mean 'age'" in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
@@ -254,6 +257,7 @@ def test_names_with_commas_can_be_given_in_quotes(folder, capsys):
     assert json.loads(capsys.readouterr().out)["quasi_identifiers"] == ["a,b", "c"]
 
 
+@pytest.mark.slow
 def test_audit_reads_a_release_from_standard_input(folder, monkeypatch):
     import io
 

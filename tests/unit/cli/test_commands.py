@@ -37,6 +37,7 @@ def test_every_command_has_help(capsys, name):
     assert name == "mechanisms" or "Examples:" in shown
 
 
+@pytest.mark.slow
 def test_init_then_release_then_audit(folder, capsys):
     assert run(["init", "admissions.csv"]) == 0
     assert run(["release", "--quick"]) == 0
@@ -52,6 +53,7 @@ def test_init_then_release_then_audit(folder, capsys):
     assert audit_published(folder / "release.csv", folder / "release.csv.manifest.json").passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", ["everything", "format,everything", "Format", "format,", ",", "digest"])
 def test_what_is_no_exception_cannot_be_accepted(folder, capsys, names):
     assert run(["release", "admissions.csv", "-m", "mondrian", "-o", "release.csv"]) == 0
@@ -63,6 +65,7 @@ def test_what_is_no_exception_cannot_be_accepted(folder, capsys, names):
     assert "--accept must be some of original, roles, promises, breach, format, " in said.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [1, 2, 4])
 def test_a_manifest_of_another_version_is_bad_input(folder, capsys, version):
     assert run(["release", "admissions.csv", "-m", "mondrian", "-o", "release.csv"]) == 0
@@ -107,6 +110,7 @@ def test_init_handles_25000_columns(tmp_path, monkeypatch):
     assert len(tomllib.loads((tmp_path / "sfumato.toml").read_text())["columns"]) == 25_001
 
 
+@pytest.mark.slow
 def test_release_from_flags_alone(folder, capsys):
     code = run(
         [
@@ -131,6 +135,7 @@ def test_release_from_flags_alone(folder, capsys):
     assert "guessed 'patient_id' = identifier" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_dry_run_writes_nothing(folder, capsys):
     assert run(["release", "admissions.csv", "--target", "readmitted", "--dry-run", "--json", "--quick"]) == 0
 
@@ -147,6 +152,7 @@ def test_a_guarantee_out_of_reach_is_exit_4_and_writes_nothing(folder, capsys):
     assert "best level reached is 600" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_tampered_release_is_exit_5(folder, capsys):
     run(["release", "admissions.csv", "-m", "greedy-containment", "--target", "readmitted", "-o", "out.csv"])
     content = (folder / "out.csv").read_text().splitlines(keepends=True)
@@ -221,6 +227,7 @@ def test_data_that_changed_since_init_is_refused(folder, capsys):
     assert "SHA-256 differs" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_rows_with_missing_values_are_kept_or_dropped_and_the_manifest_says_which(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = "".join(f"{i % 2},{'' if i % 5 == 0 else i % 3},{'yn'[i % 2]}\n" for i in range(60))
@@ -243,6 +250,7 @@ def test_rows_with_missing_values_are_kept_or_dropped_and_the_manifest_says_whic
         assert run([*arguments, "--accept", "roles,figures"]) == 0
 
 
+@pytest.mark.slow
 def test_standard_input_and_a_sparse_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mail.svm").write_text("+1 1:1 2:1\n-1 1:1\n+1 1:1 2:1 3:1\n-1 2:1\n-1 1:1 2:1\n+1 1:1\n")

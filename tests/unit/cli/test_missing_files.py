@@ -30,6 +30,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -62,10 +63,12 @@ def test_the_nearest_name_is_proposed(folder):
     assert ended.stderr == "sfumato: error: tabel.csv: does not exist. Hint: did you mean 'table.csv'?\n"
 
 
+@pytest.mark.slow
 def test_standard_input_is_always_there(folder):
     assert "does not exist" not in run_in_a_process(folder, "init", "-").stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "said"),
     [

@@ -4,7 +4,7 @@ import secrets
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -13,6 +13,7 @@ from sfumato.collaborate.schema_session import MOST_BYTES, private_union
 from sfumato.collaborate.shared_schema import MOST_VALUES
 from sfumato.collaborate.transport.channel import PRIME
 from sfumato.errors import CollaborationError, InvalidParameterError, SchemaError
+from sizes import examples
 from unit.collaborate.plain_sums import Meeting, run_together
 
 CANARY = "CANARY-7f3a"
@@ -30,7 +31,7 @@ def together(parties, meeting=None, **options):
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@examples(40)
 @given(SETS, st.sampled_from([1, 4, 100]))
 def test_everybody_gets_the_union_of_the_sets(sets, expected):
     names = [f"c{i}" for i in range(len(sets[0]))]

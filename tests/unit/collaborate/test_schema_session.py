@@ -57,6 +57,7 @@ def together(group, parts, cuts):
         return dict(zip(NAMES, threads.map(one, NAMES), strict=True))
 
 
+@pytest.mark.slow
 def test_all_come_to_the_union_of_the_values_in_the_order_of_the_first(group):
     found = together(group, PARTS, for_all([30, 50]))
 
@@ -95,6 +96,7 @@ def test_a_long_list_of_columns_is_refused_before_it_is_read(group, monkeypatch)
         assert "wrong length" in str(found[name])
 
 
+@pytest.mark.slow
 def test_a_transcript_of_it_shows_no_value(group):
     together(group, PARTS, for_all([30, 50]))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
@@ -17,6 +17,7 @@ from sfumato.collaborate.selection_only import Question, prepare, select_only
 from sfumato.collaborate.session.party import StageChannel
 from sfumato.collaborate.shared_arithmetic import SharedArithmetic
 from sfumato.errors import CollaborationError, InvalidParameterError, PrivacyNotAchievableError
+from sizes import examples
 from unit.collaborate.exactness import tradeoff_error
 from unit.collaborate.memory_channel import LocalNetwork, deliver_as_sent
 from unit.collaborate.sessions import assert_all_blame, run
@@ -86,7 +87,7 @@ def collaborations(draw):
 
 @pytest.mark.slow
 @given(collaborations())
-@settings(max_examples=15)
+@examples(15)
 def test_removed_are_the_smallest_tradeoffs_of_the_totals_and_as_few_as_all_parties_allow(collaboration):
     parties, thresholds, weights = collaboration
     totals = [sum(matrices) for matrices in zip(*parties, strict=True)]
@@ -137,6 +138,7 @@ def test_equal_features_go_in_the_order_given():
     assert found == [(0, 1)] * 3
 
 
+@pytest.mark.slow
 def test_the_largest_threshold_of_any_party_decides():
     matrices = [np.array([[4, 0], [0, 4]])] * 4
 
@@ -152,6 +154,7 @@ def test_a_gain_that_is_the_threshold_is_enough(n_removed, n_features):
     assert outcomes([matrices] * 3, [n_removed / n_features] * 3) == [tuple(range(n_removed))] * 3
 
 
+@pytest.mark.slow
 def test_a_gain_just_below_the_threshold_is_not_enough():
     matrices = [np.array([[2, 0], [0, 2]])] * 10
 
@@ -280,6 +283,7 @@ def _primary_tumor(path: Path):
     return [names[i] for i in features], parts
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_what_leaves_a_party_is_uniform():
     """Last bytes of all shares that one party sends to another; fails by chance once in a million runs."""
@@ -317,6 +321,7 @@ def _work_in_a_session(session):
     return removed, total.tolist()
 
 
+@pytest.mark.slow
 def test_a_session_goes_on_after_the_selection():
     assert run(_work_in_a_session) == dict.fromkeys("abc", ((0, 1), [3]))
 
@@ -341,6 +346,7 @@ def test_a_fault_in_the_selection_is_told_to_all_parties(number, change):
     assert_all_blame(found, "c", "selection")
 
 
+@pytest.mark.slow
 def test_what_is_prepared_before_is_not_computed_again(monkeypatch):
     parties = split_rows(np.random.default_rng(4), 3, 40, [2, 3, 2, 4], 2)
     expected = outcomes(parties, [0.05] * 3, max_rows=50)

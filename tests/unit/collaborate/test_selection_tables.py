@@ -8,12 +8,13 @@ from operator import mul
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.collaborate.scores import TradeoffWeights
 from sfumato.collaborate.selection_only import TABLE_BITS, Question, modular_product, rank_indicators
 from sfumato.errors import InvalidParameterError
+from sizes import examples
 from unit.collaborate.exactness import tradeoff_error
 
 EVEN = TradeoffWeights(0.5, 0.5)
@@ -57,7 +58,7 @@ def contingencies(draw):
 
 
 @given(st.integers(1, 130), st.data())
-@settings(max_examples=25)
+@examples(25)
 def test_the_spectrum_is_the_polynomial_through_all_values_of_a_table(max_rows, data):
     question = Question((2,), 2, EVEN, max_rows)
     order, p = question.side**2, question.modulus

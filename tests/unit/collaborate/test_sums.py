@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
@@ -12,6 +12,7 @@ from sfumato.collaborate.session.session import Session
 from sfumato.collaborate.transport.channel import PRIME, WHOLE_WORDS
 from sfumato.collaborate.transport.messages import REASONS, Kind, Message, decode, encode
 from sfumato.errors import CollaborationError, InvalidParameterError
+from sizes import examples
 from unit.collaborate.memory_channel import LocalNetwork
 from unit.collaborate.sessions import HANG, THREE, add_up, assert_all_blame, run, stage_of
 
@@ -31,7 +32,7 @@ def questions(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@examples(30)
 @given(questions(), st.sampled_from(MODES), st.integers(1, 3))
 def test_every_party_gets_the_plain_sum(question, mode, n_sums):
     vectors, modulus = question

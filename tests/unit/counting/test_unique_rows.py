@@ -50,6 +50,7 @@ def test_rows_of_a_table_by_brute_force(rows):
     )
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("pq")), min_size=1, max_size=20))
 def test_rows_of_a_sparse_table_by_brute_force(rows):
     matrix = sp.csc_matrix(np.array([row[:2] for row in rows], dtype=np.int8))
@@ -62,6 +63,7 @@ def test_rows_of_a_sparse_table_by_brute_force(rows):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mondrian", "global-recoding", "anatomy", "random-flipping"])
 def test_every_release_states_it_and_the_audit_counts_again(name):
     table = admissions(n_rows=300).keep(["age", "sex", "insurance", "discharge_diagnosis", "readmitted"])
@@ -86,6 +88,7 @@ def test_a_manifest_without_it_keeps_its_meaning():
     assert not any("unique row" in name for name in names)
 
 
+@pytest.mark.slow
 def test_it_is_counted_again_out_of_core(tmp_path):
     from sfumato.audit.in_blocks import audit_rows
     from sfumato.publishing.publish import publish

@@ -55,6 +55,7 @@ def test_roles_and_kinds_are_set(table: Table) -> None:
     assert table["patient_id"].n_distinct == 5000
 
 
+@pytest.mark.slow
 def test_flags_are_zero_or_one_and_between_one_and_45_percent_common() -> None:
     big = admissions(50_000)
     flags = [n for n in big.schema.names(Role.QUASI_IDENTIFIER) if big[n].values.to_pylist() == [0, 1]]

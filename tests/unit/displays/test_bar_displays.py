@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.datasets.admissions import admissions
@@ -13,6 +13,7 @@ from sfumato.displays.lattice import LatticeDisplay
 from sfumato.errors import InvalidParameterError, ManifestError
 from sfumato.mechanisms.lattice.gain import GainRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
+from sizes import examples
 
 COLUMNS = ["age", "sex", "postcode_area", "insurance", "readmitted"]
 
@@ -41,7 +42,7 @@ numbers = st.integers(0, 1000).map(lambda number: number / 1000)
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@examples(15)
 @given(st.lists(numbers, min_size=1, max_size=12), numbers)
 def test_gains_stand_from_the_largest_down_and_the_line_divides_them(gains, threshold):
     names = [f"c{number:02}" for number in range(len(gains))]
@@ -117,7 +118,7 @@ def lattices(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@examples(15)
 @given(lattices())
 def test_levels_are_drawn_in_the_order_of_the_columns(display):
     ax = display.plot()

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -20,6 +20,7 @@ from sfumato.mechanisms.breach.search import AcceptanceRule, CandidateSearch
 from sfumato.mechanisms.breach.selector import BreachAwareSelector
 from sfumato.mechanisms.breach.subset_evaluation import Candidate
 from sfumato.schema import Kind, Role
+from sizes import examples
 from unit.audit.audit_oracles import table_of
 from unit.displays.breach_planes import BREACH, PERFORMANCE, TWO, entry, is_beaten, manifest_of, pima_plane, plane_of
 
@@ -115,7 +116,7 @@ def check_lines_stand_where_they_belong_and_one_out_of_view_says_so(plane, ax):
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@examples(20)
 @given(planes())
 def test_what_is_drawn_is_what_the_plane_holds(plane):
     """One drawing for all four: it takes the time."""
@@ -133,7 +134,7 @@ def overlap(one, other, slack=1.0):
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@examples(20)
 @given(planes(max_sets=60))
 def test_labels_lie_on_no_other_label_and_inside_the_axes(plane):
     plane = dataclasses.replace(plane, labels=("age, sex, postcode",) * len(plane.performance))

@@ -48,6 +48,7 @@ def test_threads_do_not_disturb_one_another():
     assert set(drawn) == {rendered(pima_plane(), "svg")}
 
 
+@pytest.mark.slow
 def test_an_svg_has_a_title_and_no_date_and_fetches_nothing(tmp_path):
     save(pima_plane(), tmp_path / "plane.svg")
 
@@ -61,6 +62,7 @@ def test_an_svg_has_a_title_and_no_date_and_fetches_nothing(tmp_path):
     assert all(link.startswith("#") for link in links)
 
 
+@pytest.mark.slow
 def test_letters_that_the_font_lacks_are_no_warning(tmp_path):
     plane = plane_of([0.7, 0.72], [0.0, -1.0], [2, 1], chosen=1, labels=("a", "年齢"))
 
@@ -69,6 +71,7 @@ def test_letters_that_the_font_lacks_are_no_warning(tmp_path):
     assert (tmp_path / "plane.png").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_a_file_that_exists_is_replaced_only_by_force(tmp_path):
     path = tmp_path / "plane.png"
     path.write_text("mine")

@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
@@ -15,6 +15,7 @@ from sfumato.displays.base import WHITE
 from sfumato.displays.frontier import CHOICE, FrontierDisplay
 from sfumato.errors import InvalidParameterError
 from sfumato.mechanisms.registry import registered_mechanisms
+from sizes import examples
 
 NAMES = ("anatomy", "mondrian", "slicing")
 
@@ -47,7 +48,7 @@ def points_of(ax, label):
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@examples(25)
 @given(frontiers())
 def test_every_release_is_drawn_in_the_colour_of_its_mechanism_and_filled_on_the_front(display):
     ax = display.plot()
@@ -65,7 +66,7 @@ def test_every_release_is_drawn_in_the_colour_of_its_mechanism_and_filled_on_the
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@examples(25)
 @given(frontiers())
 def test_everything_is_in_view_and_the_front_is_the_best_utility_up_to_a_risk(display):
     ax = display.plot()
@@ -83,7 +84,7 @@ def test_everything_is_in_view_and_the_front_is_the_best_utility_up_to_a_risk(di
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@examples(25)
 @given(frontiers())
 def test_the_choice_is_ringed_and_named_without_hiding_a_point(display):
     ax = display.plot()
@@ -149,6 +150,7 @@ def test_risks_over_a_wide_range_have_a_logarithmic_axis(risks, scale, words):
     assert words in ax.get_xlabel()
 
 
+@pytest.mark.slow
 def test_every_mechanism_has_a_marker_of_its_own():
     names = tuple(registered_mechanisms())
     ax = FrontierDisplay.from_points([point(0.7, 0.1, name) for name in names]).plot()

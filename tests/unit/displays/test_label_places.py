@@ -2,12 +2,13 @@
 
 import itertools
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from sfumato.displays.base import HEIGHT, WIDTH, new_axes
 from sfumato.displays.drawing import FreePlaces, in_points, size_in_points, text_size
+from sizes import examples
 
 LENGTHS = st.floats(1, 40)
 PLACES = st.tuples(st.floats(0, 200), st.floats(0, 100))
@@ -42,7 +43,7 @@ def test_the_first_label_stands_beside_its_point_and_a_full_page_has_no_place():
     assert free.place((50, 50), (20, 10), (3.0, 30.0)) is None
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(st.text("abcdefgh $_\n0123456789", min_size=1, max_size=30))
 def test_a_text_is_measured_at_least_as_large_as_it_is_drawn(text):
     ax = new_axes()

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.attack.risk import risk_of
@@ -15,6 +15,7 @@ from sfumato.displays.roc import RocDisplay, RocLine
 from sfumato.errors import InvalidParameterError
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.schema import Role
+from sizes import examples
 
 RANGES = ((1, 1), (2, 4), (5, 9), (10, 19), (20, 49), (50, 10**9))
 
@@ -26,7 +27,7 @@ def line(ax, label):
     return found
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(sizes, st.integers(1, 150))
 def test_a_curve_counts_the_people_in_classes_that_are_small_enough(counts, one_in):
     curve = RiskCurve.from_class_sizes(counts)
@@ -40,7 +41,7 @@ def test_a_curve_counts_the_people_in_classes_that_are_small_enough(counts, one_
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@examples(20)
 @given(sizes, st.none() | sizes, st.none() | st.integers(2, 200))
 def test_steps_of_a_risk_curve_are_its_numbers(after, before, k):
     before_too = None if before is None else RiskCurve.from_class_sizes(before)
@@ -75,7 +76,7 @@ def test_risks_are_named_as_one_in_so_many():
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@examples(25)
 @given(sizes, st.none() | sizes, st.none() | st.integers(1, 200))
 def test_bars_of_class_sizes_are_shares_of_the_rows(after, before, k):
     display = ClassSizeDisplay.from_class_sizes(after, before, k)
@@ -185,7 +186,7 @@ def curves(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@examples(20)
 @given(curves(), st.none() | curves(), st.none() | st.just(0.77))
 def test_curves_are_drawn_with_their_area(after, before, measured):
     display = RocDisplay.from_curves(after, before, auc_after=measured)

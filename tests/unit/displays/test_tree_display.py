@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
@@ -14,6 +14,7 @@ from sfumato.errors import InvalidParameterError
 from sfumato.learning.c45.tree import Tree
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
+from sizes import examples
 
 NONE = np.nan
 # Figure 1 of the paper: Gender, then Marital on both sides, then Age at 65; k = 3 prunes below nodes 2 and 6.
@@ -129,7 +130,7 @@ def depth(parents, node):
     return 0 if node == 0 else 1 + depth(parents, parents[node])
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(trees(), st.integers(1, 60))
 def test_what_is_in_view_is_the_top_of_the_tree_and_never_too_much(display, most_nodes):
     opened = display.opened(most_nodes)
@@ -144,7 +145,7 @@ def test_what_is_in_view_is_the_top_of_the_tree_and_never_too_much(display, most
 
 
 @pytest.mark.slow
-@settings(max_examples=10)
+@examples(10)
 @given(trees())
 def test_hidden_nodes_are_counted_where_they_hang(display):
     ax = display.plot(Figure(figsize=(6, 4)).add_subplot())

@@ -265,6 +265,7 @@ def test_containment_of_columns_that_are_not_zero_or_one_is_refused(files, chang
     assert any("holds something other than 0 and 1" in failure for failure in report.failures), report.failures
 
 
+@pytest.mark.slow
 def test_the_profile_of_a_file_is_that_of_the_table(tmp_path):
     """Which has no containment, for its columns are not 0/1."""
     pyarrow.parquet.write_table(original_cells(), tmp_path / "a.parquet")
@@ -442,6 +443,7 @@ def test_a_recoding_of_a_long_column_is_not_checked_and_not_accused(files, chang
     assert bool(failed) == (change is not None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output_entry", [None, [], "text"])
 def test_a_manifest_that_describes_no_released_file_is_refused(files, output_entry):
     """With an error that says so."""
@@ -453,6 +455,7 @@ def test_a_manifest_that_describes_no_released_file_is_refused(files, output_ent
         audit_published(output, manifest_path, memory=Memory(200 * 10**6))
 
 
+@pytest.mark.slow
 def test_two_targets_in_a_manifest_are_reported(files):
     """As in memory: no schema can be made of it, so the table is read as it is."""
     _, output, manifest_path = files

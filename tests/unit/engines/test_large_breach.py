@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from manifest_texts import text_of
@@ -37,6 +37,7 @@ from sfumato.schema import Role
 from sfumato.table.io import csv as delimited_blocks
 from sfumato.table.io import parquet
 from sfumato.table.io.read import ReadOptions, read_table
+from sizes import examples
 from unit.publishing.proposals import blockwise
 
 MEMORY = Memory(200 * 10**6)
@@ -119,7 +120,7 @@ def outcome(make, *arguments, **parameters):
 
 
 @pytest.mark.slow
-@settings(max_examples=8)
+@examples(8)
 @given(
     st.integers(40, 120),
     st.integers(0, 2**32),
@@ -186,6 +187,7 @@ def test_breach_aware_is_able():
     assert "breach-aware" in mechanisms_without_all_rows()
 
 
+@pytest.mark.slow
 def test_all_rows_of_the_chosen_columns_are_written(published, source):
     """Every row, with every cell as it is; the order is that of the cells."""
     chosen = published.release.manifest.guarantees[0]["columns"]
@@ -336,6 +338,7 @@ def test_an_attacker_who_is_never_right_shows_nothing(source, tmp_path, sample_o
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet"]
 
 
+@pytest.mark.slow
 def test_a_bound_that_does_not_hold_is_refused_in_the_same_words_in_memory_and_out_of_core(source, tmp_path):
     """An attacker who does better by the released columns than by all, in every fold."""
     said = []
@@ -371,6 +374,7 @@ def test_a_missing_value_can_be_the_commonest_of_a_long_column(tmp_path):
     assert found == ["c"]
 
 
+@pytest.mark.slow
 def test_combinations_that_do_not_fit_are_left_out_in_words(source, tmp_path, sample_of_few):
     """No level is stated then, and none is judged."""
     with patch.object(Memory, "most_cells", lambda *_: 1):
@@ -403,6 +407,7 @@ def test_a_column_that_gives_the_illness_away_in_all_rows_is_refused(tmp_path, s
     BreachAwareSelector(**QUICK).release(table.take(sampled._drawn_rows(N_ROWS, N_SAMPLED)))
 
 
+@pytest.mark.slow
 def test_a_column_that_gives_it_away_in_the_sample_only_is_not_refused(tmp_path, sample_of_few):
     """All rows decide."""
     drawn = set(sampled._drawn_rows(N_ROWS, N_SAMPLED).tolist())
@@ -518,6 +523,7 @@ def test_a_changed_cell_is_refused(published, source):
     assert any(not check.passed and check.name == "cells" for check in report.checks)
 
 
+@pytest.mark.slow
 def test_a_bound_that_does_not_hold_on_the_audits_sample_is_refused(source, tmp_path, sample_of_few):
     """Where the released columns tell more than all of them did, the lower end is above the bound."""
     proposal = propose(opened(source), BreachAwareSelector(**QUICK), MEMORY)
@@ -575,7 +581,7 @@ def test_pairs_of_values_show_what_rows_show(columns):
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@examples(15)
 @given(nearly_told(), st.sampled_from(["few", "by DuckDB", "long"]), st.booleans())
 def test_the_audit_finds_telling_columns_in_blocks(columns, way, has_missing):
     """However many values there are."""

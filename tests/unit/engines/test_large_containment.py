@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from example_counts import part_of_the_examples
 from manifest_texts import text_of
 from oracles import containment_level
 from sfumato.audit.auditor import AuditorHas
@@ -36,6 +35,7 @@ from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import open_original, open_released, read_manifest, read_original, read_released
 from sfumato.schema import Role
 from sfumato.table.io.read import ReadOptions, read_table
+from sizes import examples
 from unit.publishing.proposals import blockwise
 from unit.publishing.proposals.blockwise import write_file
 
@@ -144,7 +144,7 @@ def searching(draw):
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.4, of=60)
+@examples(60)
 @given(
     st.integers(8, 80),
     st.integers(0, 2**32),
@@ -183,7 +183,7 @@ def most_frequent_that_fit(table, mechanism, most):
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.4, of=60)
+@examples(60)
 @given(st.integers(8, 80), st.integers(0, 2**32), st.one_of(greedy(), searching()), st.integers(2, 40), st.booleans())
 def test_features_whose_patterns_fit_are_chosen_from_as_in_memory(n_rows, seed, mechanism, most, is_csv):
     """The same bytes as of a table in memory of which the same features are offered; k holds by plain counting."""
@@ -222,6 +222,7 @@ def test_features_whose_patterns_fit_are_chosen_from_as_in_memory(n_rows, seed, 
             assert containment_level(rows) >= mechanism.k
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [GreedyContainmentSelector, OptimalContainmentSelector, MaximalContainmentSelector])
 def test_features_that_were_not_offered_are_stated(source, tmp_path, kind):
     """Nothing is called the best, and nothing is said of features that were never counted together."""
@@ -264,6 +265,7 @@ def test_rows_are_counted_by_patterns_not_by_values(source):
     assert {c["name"] for c in proposal.release.manifest.output["columns"]} >= {"note", "ill", "illness"}
 
 
+@pytest.mark.slow
 def test_columns_with_too_many_values_travel_along(source, tmp_path):
     """They are never listed; the bytes are the same."""
     expected = made_in_memory(source, selector(), tmp_path / "memory.csv")
@@ -300,6 +302,7 @@ def test_cross_validation_needs_the_rows(source):
         propose(large, ExactContainmentSelector(k=3, choose="cross_validation"), MEMORY)
 
 
+@pytest.mark.slow
 def test_nothing_appears_when_the_audit_finds_other_cells(source, tmp_path):
     """What is audited is what was written."""
     proposal = propose(described(open_large(source, memory=MEMORY.n_bytes)), selector(), MEMORY)

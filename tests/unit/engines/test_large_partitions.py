@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from example_counts import part_of_the_examples
 from manifest_texts import text_of
 from sfumato.cli.main import run
 from sfumato.engines.blocks.rows import open_large
@@ -38,6 +37,7 @@ from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Role
 from sfumato.table.io.read import read_table
+from sizes import examples
 from unit.publishing.proposals.blockwise import outcome, small_blocks, write_file
 
 MEMORY = Memory(200 * 10**6)
@@ -129,7 +129,7 @@ def partitions(draw, promises=PROMISES):
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.5, of=40)
+@examples(40)
 @given(
     st.integers(8, 120),
     st.integers(0, 2**32),
@@ -208,7 +208,7 @@ def check_diversity(released, least):
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.5, of=40)
+@examples(40)
 @given(
     st.integers(10, 150),
     st.integers(0, 2**32),
@@ -313,6 +313,7 @@ def test_what_the_default_cannot_reach_names_what_it_can(tmp_path):
         made_out_of_core(tmp_path / "in.csv", build_mechanism("auto", {}), tmp_path / "out.csv")
 
 
+@pytest.mark.slow
 def test_groups_of_a_sample_are_divided_further(source, tmp_path):
     """Refining makes cells narrower, with a sample as with all rows."""
     penalties = []
@@ -325,6 +326,7 @@ def test_groups_of_a_sample_are_divided_further(source, tmp_path):
     assert penalties[1] < 0.8 * penalties[0]
 
 
+@pytest.mark.slow
 def test_the_sample_does_not_depend_on_the_blocks(source):
     """Each row has a number of its own, and every row the same chance."""
     large = described(open_large(source, memory=MEMORY.n_bytes))
@@ -389,6 +391,7 @@ def test_the_audit_confirms_a_release_and_refuses_a_changed_one(source, tmp_path
     assert any(not check.passed and check.name not in ("hashes", "out of core") for check in report.checks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refine", [True, False])
 def test_the_command_says_that_it_took_a_sample(source, tmp_path, capsys, refine):
     """In the words of the release, and in its manifest; the audit confirms all but figures of the tree's splits."""

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
-from example_counts import part_of_the_examples
 from sfumato.audit.in_blocks import audit_rows
 from sfumato.audit.reading.block_counting import least_different_values
 from sfumato.engines.blocks.rows import open_large
@@ -29,6 +28,7 @@ from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import open_released, read_manifest
 from sfumato.schema import Role
 from sfumato.table.io.read import read_table
+from sizes import examples
 from unit.publishing.proposals.blockwise import small_blocks, write_file
 
 MEMORY = Memory(200 * 10**6)
@@ -91,7 +91,7 @@ def least_different(rows, over, name):
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.5, of=20)
+@examples(20)
 @given(st.integers(40, 120), st.integers(0, 2**32), st.sampled_from([0, 3, 64]), st.sampled_from(["csv", "parquet"]))
 def test_the_same_bytes_manifest_and_risk_as_in_memory(n_rows, seed, most_flags, form):
     """Whether columns of few values are looked up (64), one of them (3), or counted with the others (0)."""

@@ -553,6 +553,7 @@ def test_a_run_measures_all_points_and_the_next_run_none(table, tmp_path, monkey
     assert started == [Point(ORIGINAL), *GRID.points]
 
 
+@pytest.mark.slow
 def test_a_point_that_takes_too_long_is_killed_and_marked(table, tmp_path, monkeypatch):
     def started(context, given, point, folder):
         process = context.Process(target=time.sleep, args=(600,))

@@ -116,6 +116,7 @@ def release_of_ages(tmp_path):
     return published(table, sfumato.Mondrian(k=4), tmp_path)
 
 
+@pytest.mark.slow
 def test_rows_of_no_class_are_refused_by_their_numbers(release_of_ages):
     released, manifest = release_of_ages
     new = table_of([(20, "a", "low"), (99, "a", "low"), (21, CANARY, "low")])
@@ -126,6 +127,7 @@ def test_rows_of_no_class_are_refused_by_their_numbers(release_of_ages):
     assert "99" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_of_several_classes_the_narrowest_is_taken(tmp_path):
     """Two classes hold 20 a: the one that names one age, and the one of all ages."""
     released = table_of([(20, "a", "low")] * 4 + [(21, "a", "low")] * 4).keep(["age", "job", "y"])
@@ -140,6 +142,7 @@ def test_of_several_classes_the_narrowest_is_taken(tmp_path):
     assert by_released_cells(read, manifest, new)["age"].cells().to_pylist() == ["20", "[20, 21]"]
 
 
+@pytest.mark.slow
 def test_another_file_and_releases_without_coarse_cells_are_refused(release_of_ages, tmp_path):
     released, manifest = release_of_ages
     other = Table.from_arrow(released.to_arrow(), released.schema)

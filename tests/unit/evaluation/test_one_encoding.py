@@ -66,6 +66,7 @@ def field_set(field):
 LABELS = {"words": "from {0} to {1}", "closed": "[{0}, {1}]", "half-open": "[{0}, {2}["}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", LABELS)
 def test_one_partition_gets_the_same_numbers_and_scores_however_it_is_written(labels):
     table = people()

@@ -234,6 +234,7 @@ def test_a_binary_table():
     assert after.classifiers[LINEAR].auc.mean > 0.55
 
 
+@pytest.mark.slow
 def test_a_sample_is_said_to_be_one():
     table = people(300)
     found = evaluate(table, classifiers=QUICK, max_rows=100, n_folds=3)
@@ -285,6 +286,7 @@ def test_a_column_of_many_values_takes_no_more_than_its_share_of_memory(monkeypa
     assert shapes == [(150, MOST_VALUES)] * 4
 
 
+@pytest.mark.slow
 def test_numbers_that_no_classifier_can_square():
     is_one = [i % 3 == 0 for i in range(150)]
     cells = {"age": ["1e300" if one else "-1e300" for one in is_one], "y": ["ny"[one] for one in is_one]}

@@ -54,6 +54,7 @@ def halves():
     return table.take(np.arange(0, 160)), table.take(np.arange(160, 240))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_mechanism_gives_train_and_test_the_same_form(halves, name):
     train, test = halves
@@ -91,6 +92,7 @@ def test_training_cells_are_those_of_the_release(halves, name):
     assert found.target.cells().to_pylist() == published["y"].cells().to_pylist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_which_rows_released_ones_stand_for(halves, name):
     """Rows drawn anew stand for nobody, even where they are as many as before."""
@@ -103,6 +105,7 @@ def test_which_rows_released_ones_stand_for(halves, name):
         assert len(found.rows) == found.train.n_rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_mechanism_that_is_given_stays_unfitted(halves, name):
     mechanism = small(name)

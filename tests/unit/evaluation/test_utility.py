@@ -47,6 +47,7 @@ def test_what_can_be_learned_is_learned(recoder, sets):
     assert (found.certainty_penalty == 0) == (recoder is None)
 
 
+@pytest.mark.slow
 def test_nothing_is_learned_from_noise():
     found = cross_validated_utility(learnable(noise=0.5), ErrorRiskTree(k=5), n_folds=5)
 

@@ -55,6 +55,7 @@ def test_every_class_has_a_score_that_follows_its_log_odds(telling):
     assert np.allclose(scores.sum(axis=1), 0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_scores_do_not_depend_on_the_order_of_rows_nor_on_how_equal_rows_are_counted(telling):
     """To the last bit: folds are dealt out along the values, and equal rows have one score."""
     columns, classes, _ = telling
@@ -67,6 +68,7 @@ def test_scores_do_not_depend_on_the_order_of_rows_nor_on_how_equal_rows_are_cou
     assert np.array_equal(class_scores(taken(columns, first), classes[first], weights=counts)[of_row.ravel()], scores)
 
 
+@pytest.mark.slow
 def test_another_seed_gives_other_scores_and_the_same_seed_the_same(telling, monkeypatch):
     """Nothing else is random."""
     columns, classes, _ = telling
@@ -109,6 +111,7 @@ def test_nothing_to_learn_gives_no_score(classes):
     assert not scores.any()
 
 
+@pytest.mark.slow
 def test_rare_classes_count_as_one_and_very_rare_ones_are_not_learned(monkeypatch):
     """Two frequent ones, and others with fewer rows than folds need; and more classes than have a score."""
     monkeypatch.setattr(cross_fitted, "N_ROUNDS", 2)

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +18,13 @@ from sklearn.model_selection import PredefinedSplit, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from example_counts import part_of_the_examples
 from sfumato.errors import InvalidParameterError
 from sfumato.learning.c45.estimators import C45Classifier
 from sfumato.learning.c45.tree import TreeColumn, numeric_column, tree_columns
 from sfumato.learning.fold_scores import HeldOut, StrongestScores, folds
 from sfumato.learning.trained_scores import ClassifierScores, TreeScores, feature_matrix
+from sizes import examples
+from waiting import HANGS, until
 
 
 def all_sets(n_columns):
@@ -102,7 +102,7 @@ def tables(draw):
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.5, of=20)
+@examples(20)
 @given(tables())
 def test_trees_are_those_of_the_classifier_trained_on_each_fold(table):
     X, target, fold_of_row = table
@@ -247,17 +247,11 @@ def test_ctrl_c_leaves_no_process_and_no_file_behind(tmp_path, hears_ctrl_c):
         start_new_session=True,
     )
     assert process.stdout.readline() == b"started\n"
-    until = time.monotonic() + 60
-    while (len(running(process.pid)) < 4 or not list(shared.rglob("*.pkl"))) and time.monotonic() < until:
-        time.sleep(0.1)  # between two looks; nothing depends on its length
-    was_at_work = len(running(process.pid)) >= 4 and bool(list(shared.rglob("*.pkl")))
+    until(lambda: len(running(process.pid)) >= 4 and any(shared.rglob("*.pkl")))
     os.killpg(process.pid, signal.SIGINT)
-    process.communicate(timeout=60)
-    until = time.monotonic() + 30
-    while (running(process.pid) or list(shared.rglob("*"))) and time.monotonic() < until:
-        time.sleep(0.1)  # between two looks; nothing depends on its length
+    process.communicate(timeout=HANGS)
+    until(lambda: not running(process.pid) and not any(shared.rglob("*")), 200.0)  # idle workers would live longer
 
-    assert was_at_work
     assert process.returncode != 0
     assert running(process.pid) == []
     assert list(shared.rglob("*")) == []

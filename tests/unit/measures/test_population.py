@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from example_counts import part_of_the_examples
 from reproductions.public_data import data_folder
 from sfumato.cli.main import run
 from sfumato.counting.classes import class_size_counts
@@ -45,6 +44,7 @@ def test_the_likelihood_of_pitman_is_its_sum():
     assert pitman_log_likelihood(SAMPLE, theta, alpha) == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_pitmans_parameters_are_the_most_likely_ones():
     theta, alpha = pitman_parameters(SAMPLE)
     best = pitman_log_likelihood(SAMPLE, theta, alpha)
@@ -101,7 +101,6 @@ def test_the_slide_negative_binomial_meets_what_the_sample_has():
     assert min(beta_of) < 0.05
 
 
-@part_of_the_examples(0.3)
 @given(st.dictionaries(st.integers(1, 30), st.integers(1, 50), min_size=1, max_size=6), st.integers(1, 50))
 def test_shares_are_shares_and_a_whole_population_is_itself(sizes, times):
     n_rows = sum(size * count for size, count in sizes.items())

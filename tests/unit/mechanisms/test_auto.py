@@ -77,6 +77,7 @@ def tables(draw):
     return table_of(**columns)
 
 
+@pytest.mark.slow
 @given(table=tables(), k=st.integers(2, 6), l=st.sampled_from([1, 2, 3]))
 def test_the_promise_is_kept_or_nothing_is_released(table, k, l):  # noqa: E741  # the field's own name
     """Audited, and counted by hand; refused only where the whole table as one group would not do."""
@@ -130,6 +131,7 @@ class TestSeveralSensitiveColumns:
             hiv=(SENSITIVE, ["uv"[i % 2] for i in range(60)]), drug=(SENSITIVE, [i % n_values for i in range(60)])
         )
 
+    @pytest.mark.slow
     def test_each_has_a_promise_of_its_own_that_is_audited(self):
         release = sfumato.release(self.table(3), Automatic(k=5))
 
@@ -143,6 +145,7 @@ class TestSeveralSensitiveColumns:
         ):
             sfumato.release(self.table(1), Automatic(k=5))
 
+    @pytest.mark.slow
     def test_the_audit_refuses_a_release_that_covers_one_of_them_only(self):
         """The promise about the other column is checked by itself."""
         only_one = sfumato.release(self.table(), sfumato.Mondrian(k=2, privacy=[LDiversity(2, sensitive="hiv")]))
@@ -175,6 +178,7 @@ def test_columns_that_are_constant_stay_as_they_are():
     assert set(cells(sfumato.release(table, Automatic()).table, ["age", "town"])) == {("7", "a")}
 
 
+@pytest.mark.slow
 def test_a_quasi_identifier_that_determines_the_target():
     table = people(town=(QUASI, ["ab"[i % 2] for i in range(60)]), ill=(TARGET, ["yn"[i % 2] for i in range(60)]))
     release = sfumato.release(table, Automatic(k=5))
@@ -223,6 +227,7 @@ def folder(tmp_path, monkeypatch, mail):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_items_are_selected_under_strict_k_unless_attackers_know_ones_only(folder, capsys):
     assert run(["release", "mail.svm", "--quick", "-o", "all.csv"]) == 0
     strict = capsys.readouterr().err
@@ -246,6 +251,7 @@ def test_ones_of_columns_that_are_not_0_1_are_refused_in_one_line(folder, capsys
     assert not (folder / "out.csv").exists()
 
 
+@pytest.mark.slow
 def test_0_1_columns_of_a_plain_table_may_be_selected_by_ones():
     bits = {name: (QUASI, [i >> place & 1 for i in range(64)]) for place, name in enumerate("abc")}
     table = table_of(**bits, y=(TARGET, ["yn"[i % 2] for i in range(64)]))
@@ -269,6 +275,7 @@ def test_a_selection_promises_no_l_and_says_so():
 # ---- on the command line
 
 
+@pytest.mark.slow
 def test_l_out_of_reach_is_exit_4_that_names_the_way_out(folder, capsys):
     order = ["release", "mixed.csv", "--target", "y", "--sensitive", "hiv", "--quick", "-o", "out.csv"]
     before = sorted(os.listdir(folder))

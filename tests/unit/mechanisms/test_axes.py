@@ -87,6 +87,7 @@ def test_texts_are_one_value_exactly_when_their_numbers_are_equal(texts):
     assert axis.positions.tolist() == [float(number) for number in in_order]
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(2**63 - 4, 2**63 + 4), min_size=1, max_size=12), st.booleans())
 def test_typed_numbers_with_more_digits_than_a_double_keep_them(numbers, are_decimals):
     cells = pa.array(map(Decimal, numbers), pa.decimal128(30)) if are_decimals else pa.array(numbers, pa.uint64())

@@ -9,7 +9,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sfumato import Mondrian, release
@@ -26,6 +26,7 @@ from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.registry import build_mechanism, registered_mechanisms
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
+from sizes import examples
 
 BOTH = Role.SENSITIVE_QUASI_IDENTIFIER
 
@@ -104,7 +105,8 @@ PROMISES = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.slow
+@examples(60)
 @given(ROWS, st.integers(2, 3), PROMISES, st.sampled_from([Kind.CATEGORICAL, Kind.NUMERIC]))
 def test_both_attackers_by_brute_force(rows, k, promise, kind):
     """Count over the released rows and the original values, by dictionaries: k with the column, l without it."""
@@ -149,6 +151,7 @@ def _admissions(n_rows=600):
     return table.with_schema(table.schema.with_roles({"discharge_diagnosis": ["quasi-identifier", "sensitive"]}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [Mondrian(k=5, privacy=[LDiversity(2)]), Mondrian(k=5, split="score", privacy=[LDiversity(3)]), Automatic()],
@@ -181,6 +184,7 @@ def test_k_alone_treats_the_column_as_any_quasi_identifier():
     assert with_both.equals(without)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [GlobalRecoder(k=5), LocalRecoder(k=5), Mondrian(k=5, strict=False)])
 def test_other_recoders_promise_k_over_it(mechanism):
     table = _admissions(400)
@@ -217,7 +221,7 @@ def test_every_other_mechanism_refuses_the_table_and_names_the_column():
         assert "discharge_diagnosis" in str(caught.value)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(40)
 @given(ROWS, st.sampled_from([{"l": 2}, {"l": 2, "variant": "recursive", "c": 3.0}, {"alpha": 0.7}]))
 def test_another_sensitive_column_is_diverse_in_every_class_of_all(rows, promise):
     """Classes of the other column are over all quasi-identifiers, the one that is sensitive too among them."""
@@ -246,6 +250,7 @@ def test_another_sensitive_column_is_diverse_in_every_class_of_all(rows, promise
                 assert distinct >= 2
 
 
+@pytest.mark.slow
 def test_a_second_column_of_both_roles_is_refused():
     table = _admissions(200)
     table = table.with_schema(table.schema.with_roles({"insurance": BOTH}))
@@ -255,6 +260,7 @@ def test_a_second_column_of_both_roles_is_refused():
     assert audit_release(made.table, made.manifest.to_dict(), AuditorHas(original=table)).passed
 
 
+@pytest.mark.slow
 def test_auto_protects_a_plain_sensitive_column_beside_it():
     table = _admissions(400)
     table = table.with_schema(table.schema.with_roles({"insurance": "sensitive"}))

@@ -79,6 +79,7 @@ def table_of(rows):
     return Table.from_arrow(pa.table(cells), Schema.of(columns))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
 @given(tables=two_tables())
 def test_transform_is_the_treatment_of_test_rows(name, tables):
@@ -110,6 +111,7 @@ def test_released_rows_that_come_again_get_the_cells_they_were_released_with(nam
     assert again.to_arrow().equals(released.to_arrow())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
 @given(tables=two_tables())
 def test_unknown_are_values_out_of_sight(name, tables):

@@ -97,6 +97,7 @@ def test_a_system_of_several_parties_makes_no_release_of_one_table():
         build_mechanism("paper:collaborate", {})
 
 
+@pytest.mark.slow
 def test_a_release_under_the_papers_name_is_that_of_the_mechanism(folder, monkeypatch, capsys):
     """The manifest names the mechanism and all settings, so that an auditor needs to know of no preset."""
     monkeypatch.chdir(folder)
@@ -130,10 +131,8 @@ def test_every_name_is_explained(name, capsys):
         assert preset.section.split(",")[0] in shown
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in [*mechanism_names(), *PRESETS]],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*mechanism_names(), *PRESETS])
 def test_every_printed_example_runs_as_it_is_printed(name, tmp_path, monkeypatch, capsys):
     """On the first rows of the demo table."""
     monkeypatch.chdir(tmp_path)
@@ -174,6 +173,7 @@ def test_a_parameter_without_effect_is_refused():
         build_mechanism("paper:erp", {"max_added_error": 0.5}).release(admissions(n_rows=60))
 
 
+@pytest.mark.slow
 def test_tiered_cells_are_the_same_whatever_rule_prunes():
     """Hence only uniform cells have a preset with a rule of ours."""
     table = admissions(n_rows=400)

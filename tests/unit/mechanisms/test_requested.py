@@ -17,7 +17,6 @@ from sfumato.mechanisms.lattice.gain import GainRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.mondrian.mechanism import Mondrian
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.mechanisms.tree.mechanism import ErrorRiskTree
 from sfumato.publishing.large import release_large
 from sfumato.publishing.propose import make_release
 from sfumato.publishing.publish import publish
@@ -99,6 +98,8 @@ def keeps(promise, classes, k):
     return True
 
 
+@pytest.mark.slow
+@pytest.mark.sampled
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("promise", PROMISES)
 def test_releases_keep_the_promise_and_the_audit_finds_it(mechanism, promise, table):
@@ -145,6 +146,7 @@ def test_classes_are_compared_with_the_rows_that_are_released():
     assert {g["kind"]: g["audited"] for g in release.manifest.guarantees}["delta-disclosure"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("promise", ["basic", "enhanced", "delta"])
 def test_spellings_are_kept_like_the_table_too(mechanism, promise):
@@ -207,10 +209,14 @@ def test_where_persons_repeat_shares_of_rows_are_not_promised(given):
     assert {one.name for one in promised if one.level.name in given} == {f"{kinds[next(iter(given))]} by persons"}
 
 
-@pytest.mark.parametrize("promise", ["enhanced", "delta", "alpha"])
-def test_a_table_out_of_core_is_released_as_one_in_memory(promise, table, tmp_path):
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "promise"),
+    [*(("global-recoding", one) for one in ("enhanced", "delta", "alpha")), ("error-risk-tree", "alpha")],
+)
+def test_a_table_out_of_core_is_released_as_one_in_memory(name, promise, table, tmp_path):
     """Sensitive values are counted with the distinct rows where they are asked about."""
-    mechanism = build_mechanism("global-recoding", {"k": 4, "max_suppressed_fraction": 0.2, **PROMISES[promise]})
+    mechanism = MECHANISMS[name](k=4, **PROMISES[promise])
     frame = pa.table({name: table[name].cells() for name in table.schema.names()})
     release_large(frame, mechanism, tmp_path / "large.csv", schema=table.schema)
     publish(make_release(table, mechanism), tmp_path / "small.csv", original=table)
@@ -218,16 +224,6 @@ def test_a_table_out_of_core_is_released_as_one_in_memory(promise, table, tmp_pa
     assert (tmp_path / "large.csv").read_bytes() == (tmp_path / "small.csv").read_bytes()
     large, small = (json.loads((tmp_path / f"{name}.csv.manifest.json").read_text()) for name in ("large", "small"))
     assert large["guarantees"] == small["guarantees"]
-
-
-def test_trees_out_of_core_say_what_they_cannot_count(table, tmp_path):
-    """By the name of the parameter that asks for it."""
-    frame = pa.table({name: table[name].cells() for name in table.schema.names()})
-    mechanism = ErrorRiskTree(k=4, generalization="uniform", privacy=[AlphaKAnonymity(0.6)])
-
-    with pytest.raises(InvalidParameterError, match="left out for tables larger than memory") as raised:
-        release_large(frame, mechanism, tmp_path / "large.csv", schema=table.schema)
-    assert raised.value.name == "alpha"
 
 
 def test_slicing_leaves_the_useful_columns_unprotected_and_says_so(table):

@@ -46,6 +46,7 @@ def guide_of(table, **options):
     return ScoreGuide.of(table, axes_of(table, ("age", "sex")), **options)
 
 
+@pytest.mark.slow
 def test_classes_are_judged_by_the_summed_variance_of_their_scores():
     """Not by their labels; and rows vary most along one direction, which orders categories."""
     table = table_of(**QUASI, grade=Role.TARGET)
@@ -60,6 +61,7 @@ def test_classes_are_judged_by_the_summed_variance_of_their_scores():
     assert guide.along.var() == pytest.approx(np.linalg.eigvalsh(np.cov(scores.T, bias=True))[-1])
 
 
+@pytest.mark.slow
 def test_a_quantity_and_several_targets_at_once():
     """Each as a share of its whole, as labels are."""
     table = table_of(**QUASI, cost=Role.TARGET)
@@ -71,6 +73,7 @@ def test_a_quantity_and_several_targets_at_once():
     assert abs(np.corrcoef(both.along, one.along)[0, 1]) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["grade", "cost"])
 def test_a_release_by_score_is_audited_and_keeps_the_true_target(target):
     """Strict k-anonymity; and the column that says nothing is not cut before the one that does."""
@@ -85,6 +88,7 @@ def test_a_release_by_score_is_audited_and_keeps_the_true_target(target):
     assert len(set(release.table["age"].cells().to_pylist())) > 5
 
 
+@pytest.mark.slow
 def test_the_partition_does_not_depend_on_the_order_of_rows():
     """Nor do its cells."""
     table = table_of(**QUASI, grade=Role.TARGET)

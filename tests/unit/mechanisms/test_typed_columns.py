@@ -175,6 +175,7 @@ def test_columns_that_are_refused_by_name_without_a_value(name, recoder):
     assert "SECRET" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_texts_that_mean_missing_elsewhere_are_values_where_the_schema_says_so(tmp_path):
     columns = [Column("q", Role.QUASI_IDENTIFIER, missing=("none",)), Column("ill", Role.TARGET)]
     cells = {"q": repeated(["NA", "?", "b", None]), "ill": repeated(["yes", "no", "no"])}
@@ -223,6 +224,7 @@ def test_the_audit_leaves_days_that_no_calendar_has_as_they_are():
     assert sorted(contained(pa.array(texts), pa.array(texts), Kind.DATE).places.tolist()) == [0, 1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exponent", [700, 1010, -700])
 def test_the_unit_of_a_large_or_tiny_target_changes_nothing(exponent):
     ill = np.random.default_rng(5).normal(size=N_ROWS)

@@ -108,6 +108,7 @@ def test_a_release_of_noise_says_what_is_taken_as_known_and_has_no_column_as_it_
     assert 'id="left-open"' in page_of("laplace-dp")
 
 
+@pytest.mark.slow
 def test_others_are_told_what_the_release_itself_tells():
     """The sentences need neither the original nor what only the data holder has."""
     release = make_release(with_confirmed(table_with({"ref": N_ROWS}), ["ref"]), Mondrian(k=5))

@@ -45,6 +45,7 @@ def people(**more):
     return Table.from_arrow(pa.table(arrays), Schema.of(Column(name, role) for name, (role, _) in columns.items()))
 
 
+@pytest.mark.slow
 def test_five_lines_that_say_what_is_counted_by_hand():
     table = people(ward=(Role.OTHER, [i % 5 for i in range(40)]))
     found = in_short(sfumato.release(table, Automatic(k=5)), table, quick=True)
@@ -138,6 +139,7 @@ def test_more_than_five_percent_unique_in_all_columns_together(unique, is_warned
     assert ["unique on all released columns together" in sentence for sentence in said] == [True] * is_warned
 
 
+@pytest.mark.slow
 def test_the_warning_of_uniqueness_is_about_columns_beside_the_quasi_identifiers():
     release = sfumato.release(people(), Automatic(k=5))
     beside = sfumato.release(people(pay=(Role.SENSITIVE, list(range(40)))), Automatic(k=5), confirmed=["pay"])
@@ -154,6 +156,7 @@ def test_the_warning_of_uniqueness_is_about_columns_beside_the_quasi_identifiers
 # ---- what is not looked at
 
 
+@pytest.mark.slow
 def test_no_line_holds_a_cell():
     cells = [CANARY if i % 3 else "b" for i in range(40)]
     table = people(secret=(Role.SENSITIVE, cells), town=(Role.QUASI_IDENTIFIER, cells), ill=(Role.TARGET, cells))
@@ -162,6 +165,7 @@ def test_no_line_holds_a_cell():
     assert CANARY not in " ".join([*found.lines(), *found.warnings(), str(found.to_dict())])
 
 
+@pytest.mark.slow
 def test_names_that_try_to_break_out_stay_on_their_line():
     table = hostile_table()
     found = in_short(sfumato.release(table, sfumato.Mondrian(k=60)), table, quick=True)
@@ -188,6 +192,7 @@ def test_of_a_differentially_private_release_no_original_is_looked_at(name):
     assert found.headed()["Re-identified"].startswith("not measured: the released rows were drawn from noisy counts")
 
 
+@pytest.mark.slow
 def test_quick_trains_nothing(monkeypatch):
     def explode(*_, **__):
         raise AssertionError("a classifier was trained")
@@ -197,6 +202,7 @@ def test_quick_trains_nothing(monkeypatch):
     in_short(sfumato.release(table, Automatic(k=5)), table, Automatic(k=5), quick=True)
 
 
+@pytest.mark.slow
 def test_a_table_that_is_too_wide_to_train_on_unasked_is_released_and_the_reason_said(monkeypatch):
     def explode(*_, **__):
         raise AssertionError("a classifier was trained")
@@ -212,6 +218,7 @@ def test_a_table_that_is_too_wide_to_train_on_unasked_is_released_and_the_reason
     )
 
 
+@pytest.mark.slow
 def test_prediction_is_that_of_the_model_that_is_best_on_the_original(monkeypatch):
     monkeypatch.setattr(measured, "quick_classifiers", lambda _: ("naive-bayes",))
     table = people()
@@ -222,6 +229,7 @@ def test_prediction_is_that_of_the_model_that_is_best_on_the_original(monkeypatc
     assert found.lines()[1].startswith("Prediction:    AUC ")
 
 
+@pytest.mark.slow
 def test_the_report_of_the_same_release_has_the_same_five_lines(monkeypatch):
     """Measured apart, as by ``sfumato release`` and ``sfumato report``: same classifiers, folds and rows.
 
@@ -234,6 +242,7 @@ def test_the_report_of_the_same_release_has_the_same_five_lines(monkeypatch):
     assert found.to_dict() == summarize(release, people())["verdict"]
 
 
+@pytest.mark.slow
 def test_what_was_measured_is_not_measured_again(monkeypatch):
     table = people()
     release = sfumato.release(table, Automatic(k=5))

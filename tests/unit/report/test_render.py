@@ -210,6 +210,7 @@ def test_hostile_names_stay_text(external):
     assert "canary" not in text
 
 
+@pytest.mark.slow
 def test_a_name_without_end_is_cut():
     table = hostile_table()
     release = make_release(table, Mondrian(k=5))
@@ -234,6 +235,7 @@ def test_pictures_beyond_the_limit_are_left_out_and_said_to_be(monkeypatch):
     assert not all(picture["svg"] for picture in inlined)
 
 
+@pytest.mark.slow
 def test_rounding_moves_nothing_by_more_than_a_hundredth():
     """Coordinates of the inlined picture are those of the file, in order, up to the rounding."""
     from unit.displays.breach_planes import pima_plane

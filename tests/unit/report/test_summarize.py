@@ -29,6 +29,7 @@ def test_every_mechanism_has_a_summary_that_json_holds(mechanism):
     assert found["done"]["n_rows_after"] == made(mechanism).table.n_rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", EVERY)
 def test_no_cell_of_an_identifier_or_diagnosis_is_in_a_summary(mechanism):
     text = json.dumps(summary_of(mechanism), ensure_ascii=False)
@@ -56,6 +57,7 @@ def test_utility_and_risk_are_those_measured():
     assert found["risk"]["class_sizes"]["after"] == risk["class_sizes"]
 
 
+@pytest.mark.slow
 def test_what_is_not_measured_is_said():
     release = made("mondrian")
 
@@ -75,6 +77,7 @@ def test_a_release_that_the_audit_does_not_confirm_has_no_report():
             summarize(wrong, stays(), quick=True)
 
 
+@pytest.mark.slow
 def test_others_are_told_less():
     found = summary_of("mondrian", quick=False)
 
@@ -129,6 +132,7 @@ def test_a_mechanism_that_cannot_be_built_again_leaves_utility_open_with_the_rea
     assert with_it["utility"]["best"]
 
 
+@pytest.mark.slow
 def test_a_table_without_a_target_has_no_utility():
     table = stays().keep(["age", "sex", "smoker"])
 

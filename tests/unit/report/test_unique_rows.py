@@ -31,6 +31,7 @@ def unique_rows(table):
     return sum(rows.count(row) == 1 for row in rows) / len(rows)
 
 
+@pytest.mark.slow
 def test_the_remedy_makes_few_rows_unique_and_says_so():
     table = people()
     release = sfumato.release(table, Automatic(k=5))
@@ -44,6 +45,7 @@ def test_the_remedy_makes_few_rows_unique_and_says_so():
     assert set(found.roles) == {"illness"}
 
 
+@pytest.mark.slow
 def test_its_cost_is_that_of_both_releases():
     table = people()
     release = sfumato.release(table, Automatic(k=5))
@@ -58,6 +60,7 @@ def test_its_cost_is_that_of_both_releases():
     assert "AUC" not in found.cost_in_words()
 
 
+@pytest.mark.slow
 def test_the_auc_is_measured_where_the_release_has_one():
     table = people()
     release = sfumato.release(table, Automatic(k=5))
@@ -75,6 +78,7 @@ def test_the_auc_is_measured_where_the_release_has_one():
         assert found.auc[1] == again.prediction.auc_after["mean"]
 
 
+@pytest.mark.slow
 def test_nothing_is_offered_where_nothing_helps_or_nothing_is_wrong():
     alone = people(illness=(Role.SENSITIVE, ["same", "other"] * 100))
     numbers = people(well=(Role.TARGET, [float(i) for i in range(200)]))

@@ -76,6 +76,7 @@ def test_other_dates_and_names_are_left_alone():
     assert days(table([date(1700, 1, 1), *BIRTHS])) == {}
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.dates(date(1900, 1, 1), date(2020, 12, 31)), min_size=25, max_size=60, unique=True),
     st.lists(st.dates(date(1990, 1, 1), date(2024, 12, 31)), min_size=1, max_size=60),
@@ -100,6 +101,7 @@ def written(folder):
     (folder / "people.csv").write_text("\n".join(["born,sex,ill", *lines, ""]))
 
 
+@pytest.mark.slow
 def test_init_writes_an_age_that_a_release_takes_and_an_edit_takes_away(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
@@ -118,6 +120,7 @@ def test_init_writes_an_age_that_a_release_takes_and_an_edit_takes_away(tmp_path
     assert project.preparations == load_project("sfumato.toml").preparations == ()
 
 
+@pytest.mark.slow
 def test_a_release_without_a_project_takes_the_age_that_init_writes(tmp_path, monkeypatch, capsys):
     """In memory, out of core and in Python; options leave it out, or take the age on another day."""
     monkeypatch.chdir(tmp_path)

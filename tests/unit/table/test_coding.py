@@ -25,6 +25,7 @@ def test_zero_has_no_sign(kind, number_type, is_dictionary):
     assert column.codes.tolist() == [1, 1, 2, 3, 1, 0]
 
 
+@pytest.mark.slow
 def test_a_release_with_both_zeros_is_confirmed_by_its_own_audit(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

@@ -97,6 +97,7 @@ def test_two_sizes_are_refused(survey, capsys):
     assert _profiled(capsys, str(survey), *given)[0] == 2
 
 
+@pytest.mark.slow
 def test_a_population_table_is_compared_with_a_release(survey, tmp_path, capsys):
     from sfumato.cli.main import run
 

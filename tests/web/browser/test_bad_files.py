@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from playwright.sync_api import expect
 
 from web.browser.walking import check_accessible, check_reload, upload
@@ -35,6 +36,7 @@ def check_problem(tab, way: str) -> str:
     return words
 
 
+@pytest.mark.soak
 def test_words_stand_beside_the_field_and_a_good_file_works_afterwards(serve, open_tab, tmp_path):
     tab = open_tab(serve("--upload-limit", "1MB"), expected=("413",))
     said = {}

@@ -76,6 +76,7 @@ def roles(served) -> dict[str, str]:
     return {name: column["role"] for name, column in columns.items()}
 
 
+@pytest.mark.soak
 def test_stale_tab_does_not_undo_what_another_changed(shared_server, demo_tab, open_tab):
     served = shared_server
     first = demo_tab()
@@ -101,6 +102,7 @@ def files_of(folder) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.soak
 def test_run_outlives_its_tab_and_leaves_the_audited_release_when_stopped(shared_server, demo_tab, open_tab):
     served = shared_server
     tab = demo_tab()
@@ -163,6 +165,7 @@ def reached_by_tab(tab, last: str) -> dict[str, bool]:
     return found
 
 
+@pytest.mark.soak
 def test_goal_is_filled_in_and_started_without_a_mouse(demo_tab):
     tab = demo_tab(expected=("422",))
     go_to_goal(tab)

@@ -7,6 +7,7 @@ import random
 import tomllib
 from collections.abc import Iterator
 
+import pytest
 from playwright.sync_api import expect
 
 from web.browser.walking import check_step, follow, go_to_goal, wait_for_end, wait_for_whole
@@ -75,6 +76,7 @@ def figures(tab, column: int) -> list[float]:
     return [float(text.rstrip(" %")) for _, text in by_rank]
 
 
+@pytest.mark.soak
 def test_point_becomes_the_candidate_sliders_rank_anew_and_the_short_list_stays(shared_server, open_tab, tmp_path):
     folder = tmp_path / "work"
     write_people(folder)

@@ -53,7 +53,7 @@ def give_role(tab, role: str) -> None:
     save(tab, "Save")
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_settings_of_columns_and_file_are_in_the_release_and_the_command_makes_it_again(
     shared_server, open_tab, tmp_path
 ):
@@ -124,7 +124,7 @@ def test_settings_of_columns_and_file_are_in_the_release_and_the_command_makes_i
     assert again == {path.name: path.read_bytes() for path in (table, manifest)}
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("name", ["survey.sav", "survey.jsonl"])
 def test_an_upload_of_a_survey_comes_back_in_its_own_format(shared_server, open_tab, tmp_path, name):
     given, suffix = tmp_path / name, Path(name).suffix

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import random
 import time
 from pathlib import Path
@@ -30,7 +29,7 @@ from web.browser.walking import (
 )
 
 N_ROWS = 400
-N_COLUMNS = int(os.environ.get("SFUMATO_WIDE_COLUMNS", "2500"))  # make soak sets 25,000
+N_COLUMNS = 25_000
 
 
 @pytest.mark.slow
@@ -94,7 +93,7 @@ class Times:
         self.since = now
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_sparse_file_of_many_columns_from_upload_to_download(shared_server, open_tab, tmp_path):
     n_all, tenth = f"{N_COLUMNS + 1:,}", f"f{N_COLUMNS // 10 - 1}"
     tab = open_tab(shared_server, expected=("422",))

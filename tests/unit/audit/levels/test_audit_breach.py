@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -25,6 +25,7 @@ from sfumato.manifest import in_three_digits
 from sfumato.mechanisms.breach.problem import leaking_columns
 from sfumato.mechanisms.breach.selector import BreachAwareSelector
 from sfumato.schema import Kind, Role, Schema
+from sizes import examples
 from unit.audit.audit_oracles import CANARY, manifest_of, sealed, table_of
 
 ROLES = {"secret": Role.SENSITIVE, "y": Role.TARGET, "ward": Role.OTHER}
@@ -317,6 +318,7 @@ def test_a_stated_level_is_compared_and_a_statement_read():
     assert failed(audit_release(released, sealed(manifest), AuditorHas(original=TABLE))) == ["breach-bound: statement"]
 
 
+@pytest.mark.slow
 def test_the_mechanisms_alpha_must_be_the_promised_one():
     release = sfumato.release(TABLE, BreachAwareSelector(max_breach_increase=-5))
     entries = json.loads(release.manifest.to_json())
@@ -430,7 +432,7 @@ def test_the_lower_end_is_that_of_the_corrected_interval(scores, confidence):
     assert lower_end(ours, theirs, confidence) == pytest.approx(expected, abs=1e-6)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(values=st.lists(st.one_of(st.none(), st.integers(-50, 50)), min_size=2, max_size=60))
 def test_codes_are_in_the_order_of_the_values_and_numbers_are_scaled(values):
     column = table_of({"a": [None if v is None else str(v) for v in values] + ["7", "8"]})["a"]

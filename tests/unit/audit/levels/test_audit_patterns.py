@@ -81,6 +81,7 @@ def known_values(row, reveals):
     return {(i, value) for i, value in enumerate(row) if value in allowed[reveals[i]]}
 
 
+@pytest.mark.slow
 @given(ROWS, st.one_of(st.just(()), REVEALING))
 def test_containment_counts_the_rows_that_entries_stand_for(drawn, reveals):
     """Against the definition, row by row."""

@@ -78,6 +78,7 @@ def _failed(manifest, released):
     return [check.name for check in audit_release(released, manifest.to_dict()).checks if not check.passed]
 
 
+@pytest.mark.slow
 def test_a_promise_may_leave_out_its_own_column_and_no_other():
     _, made = _made()
     crowd, diversity = made.manifest.guarantees

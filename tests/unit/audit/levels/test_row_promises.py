@@ -81,6 +81,7 @@ def exceptions(report):
     return [one.message for one in report.unchecked if one.name == "persons"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "parameters", "kinds"),
     [
@@ -135,6 +136,7 @@ def test_nothing_is_said_where_every_person_has_one_row():
     assert not any(one.name.endswith(": by persons") for one in report.checks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("roles", [True, False])
 @pytest.mark.parametrize("original", [True, False])
 def test_a_manifest_that_tells_persons_apart_does_not_hide_a_promise_of_rows(roles, original):

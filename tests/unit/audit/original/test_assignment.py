@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
@@ -12,6 +12,7 @@ from sfumato.audit.original.assignment import BothBags, Pairs, TooManyPairsError
 from sfumato.audit.original.cell_rules import CellRule, FittingRule
 from sfumato.audit.reading.cells import contained
 from sfumato.schema import Kind
+from sizes import examples
 
 NUMBERS = [str(i) for i in range(8)]
 CELLS = ["0", "3", "[0, 3]", "[2, 5]", "[4, 7]", "[0, 7]", "{1|6}"]
@@ -45,14 +46,16 @@ ORIGINAL = st.tuples(st.integers(0, 7), st.integers(0, 2))
 RELEASED = st.tuples(st.integers(0, 6), st.integers(0, 2))
 
 
+@pytest.mark.slow
 @given(st.lists(ORIGINAL, min_size=1, max_size=9), st.lists(RELEASED, min_size=1, max_size=9))
-@settings(max_examples=400)
+@examples(400)
 def test_as_trying_all_ways(originals, released):
     assert bags(originals, released).can_be_assigned() == can_be_assigned(originals, released)
 
 
+@pytest.mark.slow
 @given(st.data())
-@settings(max_examples=200)
+@examples(200)
 def test_what_was_made_of_the_original_is_assigned_to_rows_that_fit(data):
     originals = data.draw(st.lists(ORIGINAL, min_size=1, max_size=30))
     fitting = [[i for i in range(7) if fits(row, (i, row[1]))] for row in originals]

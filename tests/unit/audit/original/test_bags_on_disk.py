@@ -36,6 +36,7 @@ def made(rng, n=40):
     return originals, [(int(rng.choice(own)), row[1], row[2]) for own, row in zip(cells, originals, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_as_in_memory(seed):
     rng = np.random.default_rng(seed)
@@ -76,6 +77,7 @@ def test_rows_that_stay_together_need_no_distinct_rows_in_memory(monkeypatch):
     assert bags([row[:2] for row in originals], [row[:2] for row in released]).can_be_assigned()
 
 
+@pytest.mark.slow
 def test_what_a_row_became_may_depend_on_a_coarsened_column_that_does_not_overlap(monkeypatch):
     """As where too few men of an age are left for a group, and women of that age are not."""
     cell = {(value, exact): 5 if (value + exact) % 4 == 0 else 3 for value in range(8) for exact in range(3)}
@@ -94,6 +96,7 @@ def test_what_a_row_became_may_depend_on_a_coarsened_column_that_does_not_overla
     assert judged_so(released).passed
 
 
+@pytest.mark.slow
 def test_more_values_than_fit_are_counted_by_the_cells_that_may_mean_them(monkeypatch):
     """Twelve thousand values of two cells that overlap: two distinct rows, where 10,000 fit."""
     monkeypatch.setattr(bags_on_disk, "_BYTES_A_CELL", MEMORY)
@@ -110,6 +113,7 @@ def test_more_values_than_fit_are_counted_by_the_cells_that_may_mean_them(monkey
     assert not judged_so(np.append(released[:-1], 1)).passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_parts_are_judged_as_the_whole(seed, monkeypatch):
     monkeypatch.setattr(bags_on_disk, "_grouped", lambda *_: None)  # counts of the overlapping columns do not tell

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.audit.original import consistency as blocks
 from sfumato.audit.original.consistency import blocks_of
 from sfumato.audit.reading.cells import ColumnBits, Containing, packed, weighted_ones, weighted_rows
+from sizes import examples
 
 
 def column_of(n_places, places, cells):
@@ -47,7 +48,7 @@ def consistent_pairs(drawn):
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(two_columns(), st.integers(0, 20), st.sampled_from([0, 4, 100]))
 def test_every_consistent_pair_is_in_one_block(drawn, most_pairs, few_originals):
     columns = [column_of(*parts) for parts in drawn]
@@ -87,7 +88,7 @@ def test_without_columns_or_rows():
     assert list(blocks_of([], 0, 2)) == []
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.integers(1, 70), st.integers(1, 5), st.integers(0, 2**32 - 1), st.sampled_from([1, 3, 300]))
 def test_weighted_sums_of_bits_are_those_of_the_plain_matrix(n_bits, n_rows, seed, largest):
     rng = np.random.default_rng(seed)

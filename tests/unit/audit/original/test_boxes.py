@@ -1,11 +1,13 @@
 """The index of released classes against looking at every class, for boxes that come from cuts and for any others."""
 
 import numpy as np
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.audit.original.boxes import NO_BOX, Boxes
 from sfumato.audit.reading.cells import Containing
+from sizes import examples
 
 N_PLACES = 8
 
@@ -79,7 +81,8 @@ def test_every_row_finds_the_one_class_that_can_hold_it(boxes):
     assert found.of_cells(codes).tolist() == list(range(len(boxes)))
 
 
-@settings(max_examples=200)
+@pytest.mark.slow
+@examples(200)
 @given(st.lists(st.tuples(*[st.frozensets(st.integers(0, N_PLACES - 1), min_size=1)] * 2), min_size=1, max_size=6))
 def test_classes_that_may_hold_the_same_row_are_never_indexed(boxes):
     boxes = list(dict.fromkeys(boxes))

@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.audit.auditor import AuditorHas, PublisherKnows
@@ -20,6 +20,7 @@ from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.propose import make_release
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.coding import CodedColumn, Table
+from sizes import examples
 
 KEPT = ["age", "sex", "insurance", "readmitted"]
 
@@ -130,7 +131,7 @@ def stated(kind):
 CLAIMS = {kind: stated(kind) for kind in (Kind.NUMERIC, Kind.CATEGORICAL)}
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.lists(st.integers(0, 3), min_size=1, max_size=6),
     st.data(),

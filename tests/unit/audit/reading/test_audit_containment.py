@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 
 from sfumato.audit import measured_level
 from sfumato.audit.levels.anonymity import containment_level
@@ -40,7 +40,6 @@ def test_projections_of_table_1(names, level):
     assert measured_level(Containment(2, names), golden_table()) == level
 
 
-@settings(deadline=None)
 @given(small_binary_rows())
 def test_counts_follow_the_definition(width_and_rows):
     width, rows = width_and_rows
@@ -51,7 +50,6 @@ def test_counts_follow_the_definition(width_and_rows):
     assert containment_level(columns, table.feature_names) == min(oracle_containment(rows), default=0)
 
 
-@settings(deadline=None)
 @given(small_binary_rows())
 def test_sparse_and_coded_tables_agree(width_and_rows):
     width, rows = width_and_rows
@@ -62,7 +60,6 @@ def test_sparse_and_coded_tables_agree(width_and_rows):
     assert containment_level(coded, sparse.feature_names) == containment_level(Columns(sparse), sparse.feature_names)
 
 
-@settings(deadline=None)
 @given(small_binary_rows())
 def test_dropping_a_column_never_lowers_the_level(width_and_rows):
     width, rows = width_and_rows

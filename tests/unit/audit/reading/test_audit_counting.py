@@ -1,7 +1,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from sfumato.audit.levels.anonymity import SMALLEST_CLASS
 from sfumato.audit.profile import risk_profile
@@ -21,7 +21,6 @@ from unit.audit.audit_oracles import (
 )
 
 
-@settings(deadline=None)
 @given(small_rows())
 def test_classes_are_the_sets_of_equal_rows(rows):
     """Every row's class has as many rows as are equal to it, missing values included."""
@@ -34,7 +33,6 @@ def test_classes_are_the_sets_of_equal_rows(rows):
     assert counted_sizes(columns, columns.names) == sorted(classes.sizes.tolist())
 
 
-@settings(deadline=None)
 @given(small_binary_rows())
 def test_sparse_features_are_grouped_like_coded_columns(width_and_rows):
     width, rows = width_and_rows

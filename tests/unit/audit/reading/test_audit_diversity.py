@@ -2,7 +2,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.audit import measured_level
@@ -26,7 +26,6 @@ def quasi_identifiers(rows):
     return tuple(f"q{i}" for i in range(len(rows[0]) if rows else 0))
 
 
-@settings(deadline=None)
 @given(small_rows(1), SENSITIVE)
 def test_distinct_level_follows_the_definition(rows, values):
     sensitive = values[: len(rows)]
@@ -35,7 +34,7 @@ def test_distinct_level_follows_the_definition(rows, values):
     assert measured_level(guarantee, table_from_rows(rows, sensitive)) == oracle_distinct(rows, sensitive)
 
 
-@settings(deadline=None)
+@pytest.mark.slow
 @given(small_rows(1), SENSITIVE)
 def test_entropy_level_follows_the_definition(rows, values):
     sensitive = values[: len(rows)]
@@ -46,7 +45,7 @@ def test_entropy_level_follows_the_definition(rows, values):
     assert found == pytest.approx(oracle_entropy(rows, sensitive), abs=1e-12)
 
 
-@settings(deadline=None)
+@pytest.mark.slow
 @given(small_rows(1), SENSITIVE, st.sampled_from(["0.5", "1", "1.5", "2", "3", "100"]))
 def test_recursive_level_follows_the_definition(rows, values, c):
     sensitive = values[: len(rows)]
@@ -57,7 +56,6 @@ def test_recursive_level_follows_the_definition(rows, values, c):
     assert found == oracle_recursive(rows, sensitive, Fraction(c))
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=12), st.sampled_from(["0.5", "1", "2", "3"]), st.integers(2, 6))
 def test_a_class_that_satisfies_l_satisfies_l_minus_1(group, c, length):
     """So the largest l is well defined, and smaller ones hold with it."""
@@ -66,7 +64,7 @@ def test_a_class_that_satisfies_l_satisfies_l_minus_1(group, c, length):
     assert not oracle_satisfies_recursive(group, ratio, length) or oracle_satisfies_recursive(group, ratio, length - 1)
 
 
-@settings(deadline=None)
+@pytest.mark.slow
 @given(small_rows(1), SENSITIVE)
 def test_entropy_is_never_above_distinct(rows, values):
     sensitive = values[: len(rows)]

@@ -64,6 +64,7 @@ def without_confirmation(manifest: dict[str, Any]) -> dict[str, Any]:
     return {**manifest, "output": {**manifest["output"], "columns": columns}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", NAMING)
 def test_a_released_identifier_that_nobody_confirmed_is_an_exception(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str
@@ -97,6 +98,7 @@ def test_categories_are_no_identifiers(tmp_path: Path, capsys: pytest.CaptureFix
     assert "ok   no released text has the form of an identifier" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_an_audit_out_of_core_sees_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Columns that are not counted with the others are looked through as well."""
     manifest = without_confirmation(confirmed(tmp_path, NAMING["phone"]))

@@ -99,6 +99,7 @@ def test_a_project_gives_the_same_rows_and_its_key_checks_the_original(folder, c
     assert "the commitment in the manifest does not fit" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_another_original_is_refused_and_nothing_is_written(folder, capsys):
     release("-m", "mondrian")
     write(admissions(n_rows=300).keep(COLUMNS), "train.csv")
@@ -108,6 +109,7 @@ def test_another_original_is_refused_and_nothing_is_written(folder, capsys):
     assert not (folder / "applied.csv").exists()
 
 
+@pytest.mark.slow
 def test_the_manifest_alone_is_enough_for_features_and_not_for_groups(folder, capsys):
     release("-m", "greedy-containment", "-k", "3")
     assert applied() == 0
@@ -136,6 +138,7 @@ def unknown_rows():
     written([list(rows[0]), *(row.values() for row in rows)], "new.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mondrian", "global-recoding"])
 def test_unknown_values_are_refused_by_column_and_row_and_never_shown(folder, capsys, name):
     release("-m", name)
@@ -152,6 +155,7 @@ def test_unknown_values_are_refused_by_column_and_row_and_never_shown(folder, ca
     assert not (folder / "applied.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mondrian", "global-recoding"])
 def test_unknown_values_become_a_cell_that_says_nothing_and_other_rows_stay(folder, capsys, name):
     release("-m", name)
@@ -182,6 +186,7 @@ def test_a_rule_that_cannot_be_applied_is_refused_whatever_is_asked(folder, caps
     assert CANARY not in said
 
 
+@pytest.mark.slow
 def test_the_target_may_be_missing_other_columns_may_not(folder, capsys):
     release("-m", "mondrian")
     test = read_table("test.csv")
@@ -195,6 +200,7 @@ def test_the_target_may_be_missing_other_columns_may_not(folder, capsys):
     assert "'marital_status'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_output_is_guarded_as_a_release_is(folder, capsys):
     release("-m", "mondrian")
     assert applied("--original", "train.csv") == 0
@@ -233,6 +239,7 @@ def test_buckets_have_no_form_for_one_row(folder, capsys):
     assert "moves values between rows" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_own_hierarchies_are_given_again(folder, capsys):
     levels = [
         f"{value};{'covered' if value != 'none' else value};*" for value in ("public", "private", "company", "none")
@@ -253,6 +260,7 @@ def said_to_show_more(capsys, *more):
     return "tell more about the original" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_tiered_cells_are_warned_of_and_those_of_groups_are_all_released(folder, capsys):
     assert said_to_show_more(capsys, "-m", "error-risk-tree")
     (folder / "applied.csv").unlink()

@@ -45,6 +45,7 @@ def attack(capsys, *arguments):
     return code, shown.out, shown.err
 
 
+@pytest.mark.slow
 def test_release_keeps_its_crowds(folder, capsys):
     code, out, _ = attack(capsys, "stays.csv", "--rows-correspond", "--json")
 
@@ -60,6 +61,7 @@ def test_release_keeps_its_crowds(folder, capsys):
     assert last["n_learned"].keys() == {"discharge_diagnosis", "readmitted"}
 
 
+@pytest.mark.slow
 def test_words_say_what_was_found_and_quote_no_cell(folder, capsys):
     code, out, _ = attack(capsys, "stays.csv")
 
@@ -73,6 +75,7 @@ def test_words_say_what_was_found_and_quote_no_cell(folder, capsys):
     assert not [cell for cell in cells if cell in out.split()]
 
 
+@pytest.mark.slow
 def test_grown_sets_say_what_was_added(folder, capsys):
     code, out, _ = attack(capsys, "stays.csv", "--up-to", "1")
 
@@ -82,6 +85,7 @@ def test_grown_sets_say_what_was_added(folder, capsys):
     assert any("adds a column" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_worst_sets_come_first_and_long_lists_are_cut_short(folder, capsys, monkeypatch):
     monkeypatch.setattr("sfumato.cli.afterwards.attack.SETS_SHOWN", 2)
     pairs = [s for s in json.loads(attack(capsys, "stays.csv", "--json")[1]) if len(s["background"]) == 2]
@@ -95,6 +99,7 @@ def test_worst_sets_come_first_and_long_lists_are_cut_short(folder, capsys, monk
     assert "4 more sets of 2 (all with --json)" in out
 
 
+@pytest.mark.slow
 def test_background_columns_can_be_chosen(folder, capsys):
     code, out, _ = attack(capsys, "stays.csv", "--background", "age, sex", "--up-to", "0", "--json")
 
@@ -102,6 +107,7 @@ def test_background_columns_can_be_chosen(folder, capsys):
     assert [summary["background"] for summary in json.loads(out)] == [["age", "sex"]]
 
 
+@pytest.mark.slow
 def test_foreign_reference_with_fewer_columns_and_people(folder, capsys):
     (folder / "voters.csv").write_text("name,sex,age\nAnn,female,-5\nBob,male,1e3\nCid,male,44\n")
 
@@ -113,6 +119,7 @@ def test_foreign_reference_with_fewer_columns_and_people(folder, capsys):
     assert (last["n_records"], last["n_without_candidates"], last["truth"]) == (3, 2, None)
 
 
+@pytest.mark.slow
 def test_texts_that_mean_missing_can_be_named(folder, capsys):
     (folder / "voters.csv").write_text("sex,age\nfemale,unknown\nmale,44\n")
 
@@ -158,6 +165,7 @@ def test_wrong_input_is_one_line_and_a_code(folder, capsys, arguments, expected,
     assert "forty" not in err
 
 
+@pytest.mark.slow
 def test_broken_cells_of_a_release_are_refused(folder, capsys):
     lines = (folder / "release.csv").read_text().splitlines()
     broken = '"[1, ",' + lines[1].split(",", maxsplit=2)[2]
@@ -180,6 +188,7 @@ def test_broken_manifest_is_refused(folder, capsys):
     assert (code, "recodings[0].kind" in err) == (3, True)
 
 
+@pytest.mark.slow
 def test_computed_features_are_not_matched(folder, capsys):
     assert run(["release", "-m", "greedy-containment", "-k", "4", "-p", "on_infeasible=skip", *OVERWRITE]) == 0
     manifest, _ = read_manifest(folder / "release.csv.manifest.json")
@@ -191,6 +200,7 @@ def test_computed_features_are_not_matched(folder, capsys):
     assert "computed from another column" in err
 
 
+@pytest.mark.slow
 def test_flipped_releases_come_with_a_warning(folder, capsys):
     (folder / "bits.csv").write_text("smokes,drinks,ill\n" + "1,0,y\n0,1,n\n1,1,y\n0,0,n\n" * 10)
     roles = ["--quasi-identifiers", "smokes,drinks", "--target", "ill"]

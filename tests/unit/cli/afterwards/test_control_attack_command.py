@@ -52,6 +52,7 @@ def test_held_out_people_are_compared_with_those_released_and_nothing_is_written
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_a_control_file_gives_what_holding_out_gives(folder, capsys):
     settings = [*ROLES, "-m", "mondrian", "-k", "4"]
     assert run(["release", "stays.csv", *settings, "-o", "release.csv"]) == 0
@@ -62,6 +63,7 @@ def test_a_control_file_gives_what_holding_out_gives(folder, capsys):
     assert json.loads(out) == json.loads(attack(capsys, "all.csv", "--hold-out", ".5", *settings, "--json")[1])
 
 
+@pytest.mark.slow
 def test_a_project_says_what_is_released(folder, capsys):
     settings = [*ROLES, "-m", "mondrian", "-k", "4"]
     assert run(["init", "all.csv", *ROLES]) == 0
@@ -72,6 +74,7 @@ def test_a_project_says_what_is_released(folder, capsys):
     assert json.loads(out) == json.loads(attack(capsys, "all.csv", "--hold-out", ".5", *settings, "--json")[1])
 
 
+@pytest.mark.slow
 def test_words_are_a_line_an_attack_and_quote_no_cell(folder, capsys):
     code, out, _ = attack(capsys, "all.csv", "--hold-out", ".25", *ROLES, "--infer-target")
 

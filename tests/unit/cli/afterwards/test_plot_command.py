@@ -36,6 +36,7 @@ def test_a_manifest_becomes_a_picture(folder, name, capsys):
     assert capsys.readouterr().err == f"wrote {name}\n"
 
 
+@pytest.mark.slow
 def test_a_picture_that_exists_needs_force(folder, capsys):
     (folder / "plane.svg").write_text("mine")
 

@@ -44,6 +44,7 @@ def commands_in(text):
     return [html.unescape(found) for found in re.findall(r'<pre tabindex="0"><code>(.*?)</code></pre>', text, re.S)]
 
 
+@pytest.mark.slow
 def test_without_the_original_the_report_says_what_is_not_measured(folder, capsys):
     code, text, err = report(capsys)
 
@@ -101,6 +102,7 @@ def test_the_version_for_others_names_no_path_and_tells_less(folder, capsys):
     assert "External version" in external
 
 
+@pytest.mark.slow
 def test_there_is_no_report_of_a_release_that_the_audit_does_not_confirm(folder, capsys):
     text = Path("release.csv").read_text(encoding="utf-8").splitlines()
     Path("release.csv").write_text("\n".join(text[:-1]) + "\n", encoding="utf-8")
@@ -112,6 +114,7 @@ def test_there_is_no_report_of_a_release_that_the_audit_does_not_confirm(folder,
     assert not Path("report.html").exists()
 
 
+@pytest.mark.slow
 def test_a_report_that_exists_is_replaced_only_by_force(folder, capsys):
     Path("report.html").write_text("mine", encoding="utf-8")
 
@@ -160,6 +163,7 @@ def test_with_some_roles_a_correct_release_is_reported(folder, capsys, mechanism
     assert text.index('id="exceptions"') < text.index('id="in-short"')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "roles",
     [

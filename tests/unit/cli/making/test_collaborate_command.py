@@ -9,7 +9,6 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -21,6 +20,7 @@ from sfumato.collaborate.shared_schema import read_shared_schema
 from sfumato.publishing.reaudit import audit_published
 from sfumato.table.io.write import write_table
 from unit.collaborate.groups import NAMES, Group, Nursery, small_table
+from waiting import HANGS, until
 
 
 @pytest.fixture
@@ -576,13 +576,11 @@ class TestParty:
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         while "waiting for" not in process.stderr.readline():
             pass
-        end = time.monotonic() + 20
-        while not is_listened_on(group.peers[0].port) and time.monotonic() < end:
-            time.sleep(0.02)
+        until(lambda: is_listened_on(group.peers[0].port))
 
         process.send_signal(signal.SIGINT)
 
-        process.communicate(timeout=20)
+        process.communicate(timeout=HANGS)
         assert process.returncode == 130
         assert json.loads(group.transcript("ann").read_text().splitlines()[-1])["outcome"] == "stopped"
 
@@ -624,6 +622,7 @@ assert not {heavy!r} & set(sys.modules), {heavy!r} & set(sys.modules)
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@pytest.mark.slow
 def test_parties_publish_one_table_of_all_rows_and_one_with_another_k_is_named(nursery, tmp_path):
     group = Group(tmp_path)
     joint = ["--joint-k", "8", "--max-rows", "90", "--json"]

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -15,6 +14,7 @@ from sfumato.cli.making import compare as command_module
 from sfumato.datasets.admissions import admissions
 from sfumato.evaluation.compare import table_fingerprint
 from sfumato.table.io.write import write_table
+from waiting import until
 
 NAMES = ["age", "sex", "insurance", "discharge_diagnosis", "readmitted"]
 PROJECT = """
@@ -86,6 +86,7 @@ def test_the_table_shows_every_point_and_recommends_one(finished, capsys):
     assert not (cells - set(NAMES)) & set(out.split())
 
 
+@pytest.mark.slow
 def test_json_holds_everything(finished, capsys):
     code, out, _ = compared(finished, capsys, "--json")
 
@@ -117,6 +118,7 @@ def test_files_are_written_and_not_replaced_unasked(finished, folder, capsys):
     assert (folder / "c.csv").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_guarantee_filters_and_one_that_nothing_meets_ends_with_four(finished, capsys):
     code, out, _ = compared(finished, capsys, "--guarantee", "bucket-diversity=2")
     assert code == 0
@@ -129,6 +131,7 @@ def test_a_guarantee_filters_and_one_that_nothing_meets_ends_with_four(finished,
     assert "mondrian k=6 reaches 6" in err
 
 
+@pytest.mark.slow
 def test_weights_change_the_ranking(finished, capsys):
     _, by_utility, _ = compared(finished, capsys, "--weights", "1,0,0", "--json")
     _, by_privacy, _ = compared(finished, capsys, "--weights", "0,1,0", "--json")
@@ -182,11 +185,8 @@ def test_a_killed_run_goes_on_where_it_was(folder):
     first = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         runs = folder / "sfumato-compare"
-        limit = time.monotonic() + 120
-        while not (runs.is_dir() and len(list(runs.glob("*.json"))) >= 2):
-            assert time.monotonic() < limit
-            assert first.poll() is None
-            time.sleep(0.02)  # between two looks; nothing depends on its length
+        until(lambda: (runs.is_dir() and len(list(runs.glob("*.json"))) >= 2) or first.poll() is not None)
+        assert first.poll() is None
         first.send_signal(signal.SIGKILL)
     finally:
         first.kill()

@@ -229,6 +229,7 @@ def test_a_hierarchy_is_given_on_the_command_line(jobs, option):
     assert manifest["mechanism"]["parameters"]["hierarchies"] == ["job"]
 
 
+@pytest.mark.slow
 def test_hierarchies_of_a_project_are_found_beside_it_and_flags_replace_single_ones(jobs):
     project = ["release", "--project", "sub/sfumato.toml", "-o", "out.csv", "--force"]
 
@@ -263,6 +264,7 @@ def test_mistakes_about_hierarchies_are_named(jobs, capsys, options, code, said)
     assert not (jobs / "out.csv").exists()
 
 
+@pytest.mark.slow
 def test_the_order_of_a_recoded_column_is_audited_with_the_project_as_the_help_says(jobs, capsys):
     path = jobs / "sub" / "sfumato.toml"
     ordered = 'age = { role = "quasi-identifier", kind = "ordered", domain = ["20", "21", "40", "41"] }'
@@ -280,6 +282,7 @@ def test_the_order_of_a_recoded_column_is_audited_with_the_project_as_the_help_s
     assert "joined in its own order, give --project, which declares that order" in said
 
 
+@pytest.mark.slow
 def test_a_release_says_which_ready_hierarchy_it_took_and_how_to_give_another(folder, capsys):
     """Of countries, where a name that no list has is put under 'other'; in memory and in blocks alike."""
     countries = ["France", "Germany", "Peru", "Chad", "Japan", "Holand-Netherlands"]

@@ -45,6 +45,7 @@ def released(*more, data="2026.csv"):
     return run(["release", data, "--project", "old.toml", *more])
 
 
+@pytest.mark.slow
 def test_the_description_serves_another_file(folder, capsys):
     before = Path("old.toml").read_bytes()
     assert released("-o", "2026-release.csv") == 0
@@ -62,6 +63,7 @@ def _release_number(path):
     return json.loads(Path(f"{path}.manifest.json").read_text())["input"]["commitment"]["release"]
 
 
+@pytest.mark.slow
 def test_it_is_the_release_that_a_project_of_its_own_gives(folder):
     assert released("-o", "reused.csv") == 0
     assert run(["init", "2026.csv", "--from", "old.toml", "-o", "new.toml"]) == 0
@@ -70,12 +72,14 @@ def test_it_is_the_release_that_a_project_of_its_own_gives(folder):
     assert Path("2026-release.csv").read_bytes() == Path("reused.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_output_must_be_named(folder, capsys):
     assert released() == 2
     assert "output must be given" in capsys.readouterr().err
     assert released("--dry-run", "--quick") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [[], ["--memory", "1GB", "-m", "global-recoding"]], ids=["memory", "out of core"])
 def test_columns_that_differ_are_all_named(folder, capsys, more):
     written(people(0, header=("person", "age", "work", "y")), "2026.csv")
@@ -98,6 +102,7 @@ def test_values_of_another_kind_are_refused_without_them(folder, capsys):
     assert CANARY not in said
 
 
+@pytest.mark.slow
 def test_a_default_role_takes_columns_that_are_new_and_only_those(folder, capsys):
     text = Path("old.toml").read_text().replace("[data]\n", '[data]\ndefault_role = "other"\n')
     Path("old.toml").write_text(text)
@@ -110,6 +115,7 @@ def test_a_default_role_takes_columns_that_are_new_and_only_those(folder, capsys
     assert "it lacks 'job', 'y'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_people_of_both_years_are_checked_together(folder, capsys):
     Path("old.toml").write_text(Path("old.toml").read_text().replace('role = "identifier"', 'role = "person"'))
     assert run(["release", "--project", "old.toml", "-o", "first.csv"]) == 0
@@ -179,6 +185,7 @@ def into_database(rows, path, table="people"):
 QUERY = "select who, age, job, y from people where who <> 'nobody'"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [["--query", QUERY], ["--table", "people"]], ids=["query", "table"])
 @pytest.mark.parametrize("away", [[], ["--memory", "600MB"]], ids=["memory", "blocks"])
 def test_a_query_of_the_project_is_not_used_for_a_file_without_tables(tmp_path, monkeypatch, capsys, more, away):
@@ -201,6 +208,7 @@ def test_a_query_of_the_project_is_not_used_for_a_file_without_tables(tmp_path, 
     assert Path("of-file.csv").read_bytes() == Path("of-database.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_query_is_for_those_sources_that_are_databases(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     into_database(people(0), "2025.db")

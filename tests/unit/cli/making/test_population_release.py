@@ -53,6 +53,7 @@ def _released(command, *more, mechanism="mondrian"):
     return command(*asked, "--population-table", "register.csv", *more)
 
 
+@pytest.mark.slow
 def test_a_release_with_k_map_is_made_and_audited(folder, command):
     made = _released(command, "-p", "k_map=5", "-p", "delta_max=0.6", "-k", "1")
     assert made.exit_code == 0, made.output
@@ -70,6 +71,7 @@ def test_a_release_with_k_map_is_made_and_audited(folder, command):
     assert away.exit_code == 5
 
 
+@pytest.mark.slow
 def test_a_project_commits_to_the_register_by_its_key(folder, command):
     assert command("init", "survey.csv", *ROLES).exit_code == 0
     asked = ("-m", "global-recoding", "-p", "k_map=5", "-k", 2, "--population-table", "register.csv")
@@ -119,6 +121,7 @@ def test_what_does_not_go_together_is_one_sentence(folder, command):
     assert "--population-table" in without.output
 
 
+@pytest.mark.slow
 def test_a_report_names_the_register_and_audits_beside_it(folder, command):
     assert _released(command, "-p", "k_map=5", "-k", "1").exit_code == 0
     report = ("report", "release.csv", "--original", "survey.csv", *ROLES, "--quick", "--population-table")

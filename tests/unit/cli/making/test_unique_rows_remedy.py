@@ -72,6 +72,7 @@ def test_of_a_project_the_roles_to_change_are_said(folder, capsys):
     assert not any(line.startswith("WARNING") and WARNING in line for line in lines)
 
 
+@pytest.mark.slow
 def test_with_quick_nothing_is_tried(folder, capsys):
     code, lines = said(capsys, "release", "stays.csv", *ROLES, "--quick", "-o", "out.csv")
 

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from sfumato.cli.main import run
 from sfumato.datasets.admissions import admissions
 
@@ -18,6 +20,7 @@ def written(folder):
     return str(folder / "people.csv")
 
 
+@pytest.mark.slow
 def test_flags_give_values_and_the_audit_leaves_open_whose_they_are(tmp_path):
     data, output = written(tmp_path), str(tmp_path / "out.csv")
 
@@ -28,6 +31,7 @@ def test_flags_give_values_and_the_audit_leaves_open_whose_they_are(tmp_path):
     assert run([*audit, "--accept", "cells"]) == 0
 
 
+@pytest.mark.slow
 def test_a_project_may_ask_for_values_and_a_flag_for_ranges(tmp_path):
     written(tmp_path)
     columns = '[columns]\nage = { role = "quasi-identifier", kind = "numeric" }\nsex = { role = "quasi-identifier" }\n'

@@ -62,6 +62,7 @@ def test_the_shortest_command_makes_the_same_release_on_every_size(name, capsys)
     assert Path("memory.csv").read_bytes() == Path("large.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_guessed_roles_are_the_same(name, capsys):
     """From names and from how often values occur."""
     run(["release", name, *RECODING, "--dry-run", "-k", "2"])
@@ -92,6 +93,7 @@ def test_a_project_is_released_out_of_core(name, capsys):
     assert {"original's roles", "cells"} <= {check["name"] for check in report["checks"]}
 
 
+@pytest.mark.slow
 def test_the_profile_is_that_of_the_table_in_memory(name, capsys):
     """But for containment."""
     assert run(["audit", name, *ROLES, "--json"]) == 0

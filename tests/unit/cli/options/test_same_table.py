@@ -90,6 +90,7 @@ def test_with_and_without_a_project_the_schema_is_the_same(tmp_path: Path, writt
     assert cells(by_project) == cells(direct)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*TRICKY, "all"])
 def test_in_blocks_as_well(tmp_path: Path, name: str) -> None:
     columns = COLUMNS if name == "all" else {name: TRICKY[name], "outcome": COLUMNS["outcome"]}
@@ -135,6 +136,7 @@ def test_the_command_gives_the_same_release(
     assert "of 60 rows are numbers, kind categorical because of the others" in direct[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["release", "compare"])
 def test_the_diagnoses_of_diabetes_are_taken(
     shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str

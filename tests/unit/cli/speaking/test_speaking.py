@@ -111,6 +111,7 @@ def test_a_log_gets_lines_without_carriage_returns(capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 @given(
     steps=st.lists(st.tuples(st.floats(0, 40), st.integers(0, 20)), max_size=60),
     total=st.sampled_from([0, 20]),

@@ -93,6 +93,7 @@ def test_without_a_party_the_audit_says_that_nobody_has_all_rows(release):
     assert "3 parties" in said.message
 
 
+@pytest.mark.slow
 def test_rows_of_a_party_that_were_left_out_are_found(table, release):
     order = np.arange(release.table.n_rows)
     without = joint_release(table.take(np.arange(60) != 7))
@@ -119,6 +120,7 @@ def test_a_table_of_one_holder_cannot_pass_for_one_of_parties(release):
             audited(release, input={**stated["input"], "parties": parties}, mechanism=mechanism)
 
 
+@pytest.mark.slow
 def test_numbers_in_intervals_listed_numbers_and_missing_ones_are_read_again():
     rng = np.random.default_rng(2)
     n = 80

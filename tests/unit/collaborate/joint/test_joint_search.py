@@ -7,7 +7,7 @@ from threading import get_ident
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.collaborate.joint.generalization import generalized_columns
@@ -16,6 +16,7 @@ from sfumato.collaborate.shared_arithmetic import SharedArithmetic
 from sfumato.collaborate.shared_schema import SharedSchema
 from sfumato.errors import CollaborationError, InvalidParameterError, PrivacyNotAchievableError
 from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
+from sizes import examples
 from unit.collaborate.memory_channel import LocalNetwork
 
 NAMES = ("anna", "bert", "cleo", "dora", "emil")
@@ -95,7 +96,7 @@ def test_the_search_in_one_place_is_that_of_plain_loops(seed, n_rows, k):
 
 @pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(6, 40), st.integers(2, 6), st.integers(3, 5))
-@settings(max_examples=8)
+@examples(8)
 def test_parties_come_to_what_all_rows_in_one_place_give(seed, n_rows, k, n_parties):
     places = random_rows(seed, n_rows)
     holder = np.random.default_rng(seed).integers(0, n_parties, n_rows)
@@ -125,6 +126,7 @@ def opened(monkeypatch):
     return seen
 
 
+@pytest.mark.slow
 def test_nothing_is_opened_but_which_feature_is_divided_and_which_parts_are_empty(opened):
     """Every opened number follows from the classes that are left, and from the choices."""
     places = random_rows(5, 40)
@@ -160,6 +162,7 @@ def _is_below(nodes, part):
     return all(set(node.places) <= set(whole.places) for node, whole in zip(nodes, part, strict=True))
 
 
+@pytest.mark.slow
 def test_what_is_opened_does_not_depend_on_who_has_which_rows(opened):
     places = random_rows(7, 30)
     outcomes(places, np.arange(30) % 3, k=5)

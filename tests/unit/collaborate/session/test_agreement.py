@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.collaborate.secure_sum import check_same, is_any
@@ -13,6 +13,7 @@ from sfumato.collaborate.session.agreement import AgreementRule, agree
 from sfumato.collaborate.shared_schema import SharedSchema
 from sfumato.collaborate.transport.channel import PRIME, WHOLE_WORDS
 from sfumato.errors import CollaborationError, InvalidParameterError, PrivacyNotAchievableError
+from sizes import examples
 from unit.collaborate.plain_sums import Meeting, run_together, table_of
 
 NAMES = ["a", "b", "c", "d"]
@@ -63,7 +64,7 @@ PARTS = st.lists(st.lists(ROW, min_size=1, max_size=12), min_size=3, max_size=4)
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@examples(40)
 @given(PARTS, st.data())
 def test_the_flow_is_section_five_of_the_paper(parts, data):
     thresholds = [data.draw(st.sampled_from([0.013, 0.051, 0.107, 0.203, 0.311, 0.497])) for _ in parts]

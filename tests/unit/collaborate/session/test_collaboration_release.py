@@ -42,6 +42,7 @@ def releaser(removed=("rare", "age"), threshold=0.1, schema=SCHEMA):
     return ProjectionReleaser(schema, removed, threshold, SESSION)
 
 
+@pytest.mark.slow
 def test_what_the_parties_agreed_on_is_published_and_confirmed(tmp_path):
     parts = [TABLE.take(np.arange(i, ROWS, 3)) for i in range(3)]
     found = run_together(
@@ -96,6 +97,7 @@ def test_another_kind_of_table_is_refused():
         releaser().release(flags)
 
 
+@pytest.mark.slow
 def test_a_cut_feature_that_stays_is_released_by_interval_and_confirmed(tmp_path):
     part = TABLE.take(np.arange(5, ROWS))
     release = sfumato.release(part, releaser(("rare", "job")))

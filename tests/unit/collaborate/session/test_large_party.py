@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato
@@ -48,6 +48,7 @@ from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Role
 from sfumato.table.io import csv as delimited_blocks
 from sfumato.table.io import parquet
+from sizes import examples
 from unit.collaborate.groups import NAMES, Group, Nursery, small_table
 
 MEMORY = Memory(200 * 10**6)
@@ -173,6 +174,7 @@ def test_a_session_with_a_large_party_ends_as_one_without(group, plan):
     assert audit_published(group.output("bob"), manifest, memory=MEMORY, original=large, check_roles=True).passed
 
 
+@pytest.mark.slow
 def test_a_large_dry_run_writes_nothing_but_measures_the_gain(group):
     found = together(group, Plan(THETA, dry_run=True), large=("ann",))
 
@@ -182,6 +184,7 @@ def test_a_large_dry_run_writes_nothing_but_measures_the_gain(group):
     assert found["ann"].to_dict()["audited_gain"] >= THETA
 
 
+@pytest.mark.slow
 def test_nobody_publishes_when_the_audit_of_a_large_release_fails(group):
     def wrong_rows(self, progress=None):
         for block in self.original.blocks(self.schema.names(), progress=progress):
@@ -211,7 +214,7 @@ def test_a_file_that_changes_meanwhile_is_refused(group):
 
 
 @pytest.mark.slow
-@settings(max_examples=12)
+@examples(12)
 @given(
     st.integers(12, 70),
     st.integers(0, 2**32),
@@ -318,6 +321,7 @@ def test_a_changed_manifest_is_refused(group, published, change, said):
     assert any(said in failure for failure in audited(group, published).failures), audited(group, published).failures
 
 
+@pytest.mark.slow
 def test_a_changed_cell_is_refused(group, published):
     lines = published.table_path.read_text().splitlines()
     other = next(line for line in lines[1:] if line.partition(",")[0] != lines[3].partition(",")[0])
@@ -328,12 +332,14 @@ def test_a_changed_cell_is_refused(group, published):
     assert "cells" in failed
 
 
+@pytest.mark.slow
 def test_without_the_original_the_gain_is_not_checked(published):
     report = audit_published(published.table_path, published.manifest_path, memory=MEMORY)
 
     assert any("privacy-gain was not measured" in one.message for one in report.unchecked if one.name == "promises")
 
 
+@pytest.mark.slow
 def test_combinations_that_do_not_fit_are_left_out_in_words(group):
     rows = LargeRows.of(in_blocks(group.data("ann"), group.schema), group.schema, MEMORY)
     releaser = ProjectionReleaser(group.schema, ["coin", "site"], 0.05, RECORD)

@@ -122,6 +122,7 @@ def test_all_remove_what_the_definitions_say_and_publish_the_rest(group, plan):
         assert audit_published(group.output(name), manifest, original=original, check_roles=True).passed
 
 
+@pytest.mark.slow
 def test_every_party_has_a_threshold_of_its_own_that_no_other_manifest_shows(group):
     thresholds = {"ann": 0.05, "bob": 0.07, "cid": 0.2}
     removed, gains = naive_choice(group, thresholds)
@@ -135,6 +136,7 @@ def test_every_party_has_a_threshold_of_its_own_that_no_other_manifest_shows(gro
     assert "0.07" not in found["ann"].published.manifest_path.read_text()
 
 
+@pytest.mark.slow
 def test_a_manifest_names_the_session_the_certificates_and_what_was_agreed(group):
     found = together(group, all_with(Plan(THETA, weights=(1.0, 3.0))))
 
@@ -148,6 +150,7 @@ def test_a_manifest_names_the_session_the_certificates_and_what_was_agreed(group
     assert manifests[0].guarantees[0]["audited"] == in_three_digits(found["ann"].selection.own_gains[-1])
 
 
+@pytest.mark.slow
 def test_averaged_scores_are_the_means_of_the_parties_own(group):
     found = together(group, all_with(Plan(THETA, privacy="average")))
 
@@ -158,6 +161,7 @@ def test_averaged_scores_are_the_means_of_the_parties_own(group):
         assert score.privacy_average == pytest.approx(sum(own) / 3, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_totals_are_shown_only_on_demand_and_without_small_counts(group):
     silent = together(group, all_with(Plan(THETA, dry_run=True)))
     shown = together(group, all_with(Plan(THETA, min_count=8, dry_run=True)))
@@ -170,6 +174,7 @@ def test_totals_are_shown_only_on_demand_and_without_small_counts(group):
     assert not {count for count in counts if isinstance(count, int)} & set(range(1, 8))
 
 
+@pytest.mark.slow
 def test_noise_changes_the_totals_and_every_party_sees_the_same_ones(group):
     plan = Plan(0.01, epsilon=0.5, min_count=3, dry_run=True)
 
@@ -183,6 +188,7 @@ def test_noise_changes_the_totals_and_every_party_sees_the_same_ones(group):
     assert any(isinstance(one, int) and one != two for one, two in zip(noisy, exact, strict=True))
 
 
+@pytest.mark.slow
 def test_a_dry_run_writes_nothing_but_is_audited(group):
     found = together(group, all_with(Plan(THETA, dry_run=True)))
 
@@ -207,6 +213,7 @@ def test_thresholds_out_of_reach_end_the_session_for_all_and_say_what_is_reachab
     assert '"not achievable"' in group.transcript("ann").read_text()
 
 
+@pytest.mark.slow
 def test_a_transcript_has_sizes_and_stages_of_all_messages_and_no_contents(group):
     found = together(group, all_with(Plan(THETA)))
 
@@ -219,6 +226,7 @@ def test_a_transcript_has_sizes_and_stages_of_all_messages_and_no_contents(group
     assert set(lines[0]) == {"party", "roster", "session", "binding", "mode"}
 
 
+@pytest.mark.slow
 def test_a_transcript_that_cannot_be_written_is_a_warning_beside_the_release(group):
     def write_meanwhile(done):
         group.transcript("ann").write_text("mine")

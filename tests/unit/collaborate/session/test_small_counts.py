@@ -93,6 +93,7 @@ def test_noise_needs_an_epsilon(epsilon):
         add_own_noise(np.zeros(3, dtype=np.uint64), 1, epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_noise_has_the_scale_of_the_number_of_features_over_epsilon():
     """Mean 0 and variance 2q/(1-q)², q = exp(-1/scale); with 20,000 draws 6 standard errors fail once in 10^8 runs."""

@@ -98,6 +98,7 @@ class TestMaking:
         assert "häuschen" not in str(caught.value)
         assert os.listdir(tmp_path) == []
 
+    @pytest.mark.slow
     @given(st.text(max_size=80))
     def test_a_name_that_is_accepted_is_a_plain_file_name(self, name):
         plain = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.collaborate.roster import Peer, Roster
@@ -25,6 +25,7 @@ from sfumato.collaborate.transport.door import Door, Seldom, TurnedAway, _group_
 from sfumato.collaborate.transport.keys import make_keys
 from sfumato.collaborate.transport.tls import TlsChannel
 from sfumato.errors import CollaborationError, InputError, InvalidParameterError
+from sizes import examples
 from unit.collaborate.groups import make_party
 
 NAMES = ("ann", "bob", "cid")
@@ -243,7 +244,7 @@ def three(tmp_path_factory):
 
 
 class TestMessages:
-    @settings(max_examples=15)
+    @examples(15)
     @given(st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES), st.binary(max_size=300)), max_size=12))
     def test_all_arrive_once_and_in_the_order_of_their_sender(self, three, messages):
         expected = {}
@@ -257,6 +258,7 @@ class TestMessages:
             with pytest.raises(TimeoutError):
                 three[to].receive(sender, 0)
 
+    @pytest.mark.slow
     def test_large_bodies_cross_each_other(self, three):
         bodies = {name: os.urandom(3_000_000) for name in NAMES}
 
@@ -741,6 +743,7 @@ class TestLimits:
             with pytest.raises(ConnectionError, match="closed"):
                 ann.send("bob", b"")
 
+    @pytest.mark.slow
     def test_a_sender_that_is_far_ahead_waits_and_loses_nothing(self, pair):
         """Unread messages are not heaped up: their sender is held until some are read."""
         bodies = [bytes([n]) * 500_000 for n in range(100)]

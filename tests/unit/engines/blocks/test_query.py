@@ -80,6 +80,7 @@ LATE = "select case when i < 150000 then i else error('late') end as a from rang
 """Fails when many rows have been read already."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", ["select nosuch from t", "from t where id < 0", "select [1] as a", LATE])
 def test_nothing_is_left_by_a_query_that_fails(base: Path, temporary: Path, sql: str) -> None:
     with pytest.raises(InputError):
@@ -88,6 +89,7 @@ def test_nothing_is_left_by_a_query_that_fails(base: Path, temporary: Path, sql:
     assert left(temporary) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["write_kept", "_sha256"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_nothing_is_left_by_what_interrupts(base, temporary, monkeypatch, place, error) -> None:
@@ -102,6 +104,7 @@ def test_nothing_is_left_by_what_interrupts(base, temporary, monkeypatch, place,
     assert left(temporary) == []
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_in_one_line(base: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")

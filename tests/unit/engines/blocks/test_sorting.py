@@ -56,6 +56,7 @@ def sorted_on_disk(table, format, opened, n_rows=700):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opened", [(), ("long",), ("zip", "long", "note", "last")])
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 @pytest.mark.parametrize("numbers", ["all", "nan", "[1, 2]"])

@@ -141,11 +141,11 @@ def test_the_papers_scales_are_the_printed_ones():
 def test_27_features_need_no_list_of_cells():
     table = labelled(n_rows=1000, n_features=40)
     LaplaceReleaser(n_features=2).release(table)
-    start = time.perf_counter()
+    start = time.process_time()  # not the clock on the wall: others may be using the machine
 
     release = LaplaceReleaser(epsilon=0.5, n_features=27).release(table)
 
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
     assert release.table.matrix.shape == (1000, 27)
     assert release.manifest.perturbation["threshold"] == noise_threshold(2**28, 8.0, 30)
 

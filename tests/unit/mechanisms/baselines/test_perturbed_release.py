@@ -72,6 +72,7 @@ def test_a_release_on_disk_passes_its_audit(tmp_path, stays, releases, name, suf
 SPARSE = "+1 1:1 2:1\n-1 1:1\n+1 1:1 2:1 3:1\n-1 2:1\n-1 1:1 2:1\n+1 1:1\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [RandomFlipper(k=2), ExponentialReleaser(n_features=2)], ids=["flip", "dp"])
 def test_a_sparse_release_passes_its_audit(tmp_path, mechanism):
     (tmp_path / "in.svm").write_text(SPARSE)
@@ -102,6 +103,7 @@ def test_features_that_rows_of_a_sparse_file_mention_are_refused_for_differentia
     assert said[0] == said[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["laplace", "exponential", "paper"])
 def test_the_audit_says_that_it_cannot_confirm_differential_privacy(stays, releases, name):
     release = releases[name]
@@ -346,6 +348,7 @@ SYNTHETIC_LIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "lie"),
     [("flipped", lie) for lie in FLIPPED_LIES] + [("laplace", lie) for lie in SYNTHETIC_LIES],
@@ -533,6 +536,7 @@ def test_adult_and_pu1_are_flipped_about_as_much_as_in_the_paper(shared_data):
     assert 0.005 < pu1.flipped_fraction_ < 0.016
 
 
+@pytest.mark.slow
 def test_adult_is_released_with_noise_at_all_19_features(shared_data):
     table = load_adult()
 

@@ -138,6 +138,7 @@ def test_what_helps_an_attacker_is_refused_where_that_is_asked_for():
     assert "allow_increase" in str(refused.value)
 
 
+@pytest.mark.slow
 def test_what_is_released_states_the_measured_gain_as_an_estimate():
     release = BestFirstWrapper().release(TABLE)
     (bound,) = release.manifest.promised()
@@ -158,6 +159,7 @@ def test_what_is_released_states_the_measured_gain_as_an_estimate():
     assert report.passed, report.failures
 
 
+@pytest.mark.slow
 def test_a_smaller_gain_than_measured_is_not_believed():
     manifest = BestFirstWrapper().release(TABLE).with_order_kept().manifest.to_dict()
     released = BestFirstWrapper().release(TABLE).table
@@ -173,6 +175,7 @@ def test_a_smaller_gain_than_measured_is_not_believed():
     assert [check.name for check in report.checks if not check.passed] == ["breach-bound: level"]
 
 
+@pytest.mark.slow
 def test_the_choice_does_not_depend_on_the_sensitive_column():
     other = np.random.default_rng(9).integers(2, size=TABLE.n_rows)
     columns = {name: TABLE[name].codes for name in TABLE.schema.names() if name != "secret"}

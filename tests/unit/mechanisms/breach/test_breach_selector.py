@@ -60,6 +60,7 @@ def renamed_roles(**changes):
     return ROLES | changes
 
 
+@pytest.mark.slow
 def test_what_tells_the_secret_is_dropped_and_what_predicts_the_target_kept():
     original = table()
 
@@ -186,6 +187,7 @@ def test_an_attacker_that_the_audit_cannot_train_is_not_released():
     assert mechanism.fit(X, columns["y"], columns["secret"]).get_support().tolist() == [True, False]
 
 
+@pytest.mark.slow
 def test_a_learner_that_is_a_classifier_is_not_named_since_its_class_may_have_any_name():
     release = sfumato.release(table(), BreachAwareSelector(learner=KNeighborsClassifier(3), n_folds=3))
 
@@ -351,6 +353,7 @@ def test_a_target_that_is_sensitive_is_released_and_the_evidence_says_so():
     assert "the target, which is released" in release.manifest.evidence["risk"]["sensitive_column"]
 
 
+@pytest.mark.slow
 def test_all_sensitive_columns_are_dropped_and_one_is_to_be_named():
     original = table(roles=renamed_roles(ward=Role.SENSITIVE))
 
@@ -370,6 +373,7 @@ def test_the_order_of_the_rows_changes_nothing_but_the_order():
     assert first.manifest.evidence == second.manifest.evidence
 
 
+@pytest.mark.slow
 def test_missing_values_are_released_and_audited():
     columns = people()
     columns["noise"] = [None if i % 7 == 0 else value for i, value in enumerate(columns["noise"])]

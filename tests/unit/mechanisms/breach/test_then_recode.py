@@ -41,6 +41,7 @@ def people(n_rows=300, seed=0):
 TABLE = people()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("then", [None, "mondrian", "global-recoding", "gain-recoding", "local-recoding"])
 def test_both_promises_are_stated_and_audited(tmp_path, then):
     release = sfumato.release(TABLE, BreachAwareSelector(k=7, then=then))
@@ -155,6 +156,7 @@ def test_the_audit_gives_the_attacker_the_released_cells():
     assert report.levels[1] > 50
 
 
+@pytest.mark.slow
 def test_the_mechanism_judges_the_released_cells_too():
     """With values alone PBI is 0 by definition, as all columns are kept; a forged level is found."""
     release = BreachAwareSelector(k=7).release(TABLE).with_order_kept()

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import person_oracles as oracle
@@ -32,6 +32,7 @@ from sfumato.publishing.propose import make_release
 from sfumato.schema import Column, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature
 from sfumato.table.coding import Table
+from sizes import examples
 from tests.guarantee_names import by_name, name_of
 
 SEARCHES = ["greedy-containment", "maximal-containment", "exact-containment", "optimal-containment"]
@@ -168,13 +169,14 @@ def test_features_that_a_pair_rules_out_are_excluded_by_persons():
         assert found.excluded[1] == excludes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most_listed", [24, 0])
 def test_optimal_is_the_heaviest_feasible_set(monkeypatch, most_listed):
     """By all sets and by branch and bound."""
     monkeypatch.setattr(optimal, "LATTICE_COLUMNS", most_listed)
 
     @given(people())
-    @settings(max_examples=60)
+    @examples(60)
     def holds(table):
         rows, persons, k = table
         if len(set(persons)) < k:
@@ -227,6 +229,7 @@ def test_obstacles_are_the_columns_that_let_another_one_in(table, data):
         assert swappable.obstacles(column) == fits
 
 
+@pytest.mark.slow
 @given(people())
 def test_itemsets_are_those_of_k_persons(table):
     rows, persons, k = table
@@ -241,6 +244,7 @@ def test_itemsets_are_those_of_k_persons(table):
     assert heaviest.worths == sorted((weights[list(one)].sum() for one in expected), reverse=True)[:1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dense_cells", [1 << 22, 8])
 def test_itemsets_of_larger_tables_are_those_of_k_persons(monkeypatch, dense_cells):
     """As a matrix, and as lists of entries."""
@@ -331,6 +335,7 @@ def test_the_default_counts_persons_of_sparse_tables(attacker_knows, kind):
     assert by_persons["audited"] == level_by_definition(table, by_persons | reveals) >= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "more"), [*((name, {}) for name in SEARCHES), ("greedy-containment", {"reveals": "both"})]
 )

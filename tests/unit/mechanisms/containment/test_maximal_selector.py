@@ -164,6 +164,7 @@ def test_release_says_how_the_search_ended():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", ["top-r", "best"])
 def test_what_cannot_be_proven_in_time_has_a_bound_and_a_gap(monkeypatch, search):
     """Random rows of half ones: the hardest there is. The budget is of processor time, the same beside other work."""
@@ -230,6 +231,7 @@ def test_mushroom_best_of_all_is_proven(shared_data):
     assert len(selector.selected_columns_) == 20
 
 
+@pytest.mark.slow
 def test_mushroom_largest_sets_have_twenty_items_and_ties_go_to_the_best(shared_data):
     """19,730 of its 34,106 maximal sets have 20 items: which 20 of them are compared matters."""
     X, y = fimi_with_classes(shared_data / "sparse" / "mushroom.dat.gz")
@@ -248,6 +250,7 @@ def test_mushroom_largest_sets_have_twenty_items_and_ties_go_to_the_best(shared_
     assert top.selected_columns_.tolist() == best.selected_columns_.tolist()
 
 
+@pytest.mark.slow
 def test_chess_best_is_not_among_the_largest(shared_data):
     X, y = fimi_with_classes(shared_data / "sparse" / "chess.dat.gz")
 
@@ -273,6 +276,7 @@ def test_largest_itemset_of_the_email_corpus(shared_data, k, size):
     assert found.worths == [size]
 
 
+@pytest.mark.slow
 def test_best_of_the_email_corpus_is_the_largest(shared_data):
     table = load_pu1()
 

@@ -48,6 +48,7 @@ def by_class(table, classes, names):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
@@ -103,6 +104,7 @@ def test_copies_are_those_of_the_definition_in_both_counts(before, after):
     assert n_copies(released, original, ["job", "age"], np.arange(len(before))) == by_hand
 
 
+@pytest.mark.slow
 def test_more_copies_than_allowed_are_refused_with_the_share_that_was_found():
     n_copied = n_copied_rows(people(), drawn().table, QUASI)
     assert 0 < n_copied < 400
@@ -180,6 +182,7 @@ def forged(release, **changes):
     return release.with_manifest(**changes)
 
 
+@pytest.mark.slow
 def test_the_audit_counts_copies_and_the_limit_by_itself(tmp_path):
     release, original = drawn(), people()
     risk = release.manifest.evidence["risk"]
@@ -208,6 +211,7 @@ def test_values_moved_out_of_their_class_are_found(tmp_path):
         publish(type(release)(moved, release.manifest), tmp_path / "bad.csv", original=original)
 
 
+@pytest.mark.slow
 def test_the_command_line_a_project_and_the_later_audit(tmp_path, capsys):
     people().to_arrow().to_pandas().to_csv(tmp_path / "people.csv", index=False)
     data, output = str(tmp_path / "people.csv"), str(tmp_path / "out.csv")
@@ -229,6 +233,7 @@ def test_the_command_line_a_project_and_the_later_audit(tmp_path, capsys):
     assert run(["release", "--project", str(tmp_path / "p.toml")]) == 0
 
 
+@pytest.mark.slow
 def test_dealing_out_again_with_pandas_alone_keeps_classes(tmp_path):
     done = publish(drawn(), tmp_path / "out.csv", original=people())
     table = pd.read_csv(done.table_path)

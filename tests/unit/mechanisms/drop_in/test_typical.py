@@ -78,6 +78,7 @@ def test_classes_with_the_same_typical_value_have_it_together(one, other):
             assert {typical_by_hand([*one, *other], has_order=has_order)} == alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "settings"),
     [

@@ -134,6 +134,7 @@ def test_files_of_arx_are_read_as_they_stand(shared_data, name):
     assert hierarchy_text(hierarchy) == path.read_text().rstrip("\n") + "\n"
 
 
+@pytest.mark.slow
 def test_adult_hierarchies_cover_adult(shared_data):
     """All rows of both parts, the missing ones too, which no file lists."""
     adult = load_adult("all")

@@ -56,6 +56,7 @@ def adult(quasi, sensitive=()):
     return table.with_schema(table.schema.with_roles(roles))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_data")
 def test_the_optimum_of_arx_on_adult():
     given = {name: h for name, h in adult_hierarchies().items() if name in ARX_ORDER}
@@ -67,6 +68,7 @@ def test_the_optimum_of_arx_on_adult():
     assert found.search_.proven
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_data")
 def test_the_optimum_of_arx_with_diverse_occupations():
     quasi = ARX_ORDER[:-1]
@@ -110,6 +112,7 @@ def test_releases_hold_what_they_promise(loss, goal, tmp_path):
     assert done.release.manifest.suppressed_rows == recoder.n_suppressed_ <= 24
 
 
+@pytest.mark.slow
 def test_labels_are_read_back_from_disk_without_the_project(tmp_path):
     """Kinds are guessed then; intervals, masks and listed labels are read all the same."""
     table = people()
@@ -130,6 +133,7 @@ def test_labels_are_read_back_from_disk_without_the_project(tmp_path):
     assert [f for f in report.failures if "SHA" not in f] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_of_schema", [True, False])
 def test_labels_of_a_file_may_end_at_values_that_no_row_has(is_of_schema, tmp_path):
     """Whether the schema names the file or a parameter does: the manifest says that it was given."""
@@ -192,6 +196,7 @@ def test_weights_decide_which_columns_are_coarsened():
     assert levels(job=100.0) != levels(job=0.01)
 
 
+@pytest.mark.slow
 def test_the_paper_s_slicing_says_what_it_leaves_open(tmp_path):
     table = people()
     recoder = GainRecoder(
@@ -364,6 +369,7 @@ def test_the_limit_covers_what_comes_before_the_search():
     assert given == [13.0, 1.0, 0.5, 0.2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recoder", [GainRecoder, GlobalRecoder])
 def test_all_rows_may_be_left_out_but_not_every_one(recoder, tmp_path):
     table = people()

@@ -2,7 +2,6 @@
 
 import csv
 import itertools
-import os
 from collections import Counter
 from dataclasses import replace
 from unittest.mock import patch
@@ -22,6 +21,7 @@ from sfumato.mechanisms.lattice.lattice import LatticeProblem, RollUp
 from sfumato.mechanisms.lattice.node_checks import NodeChecker
 from sfumato.mechanisms.lattice.recoder import regroup
 from sfumato.mechanisms.lattice.search import search_lattice
+from sizes import IS_FULL
 
 EIGHT = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")
 
@@ -172,6 +172,7 @@ def test_a_diversity_out_of_reach_names_the_level_of_the_highest_node():
     assert caught.value.best_level == 2
 
 
+@pytest.mark.slow
 def test_a_search_out_of_time_gives_a_bound_below_the_optimum(shared_data):
     problem = adult(shared_data, EIGHT, k=5, max_suppressed_fraction=0.015)
     ticks = itertools.count()
@@ -218,6 +219,7 @@ def test_a_diverse_class_joined_with_a_uniform_one_can_violate(condition):
     assert checker.check((1,)).n_suppressed == 16
 
 
+@pytest.mark.slow
 def test_kept_tables_change_no_classes(shared_data):
     problem = adult(shared_data, EIGHT[:4], k=5)
     upwards = RollUp(problem)
@@ -332,8 +334,8 @@ TIMED = {
 }
 
 
-MOMENTS = [*range(1, 150), *range(150, 3000, 97)]  # make soak tries them all
-if "SFUMATO_ALL_MOMENTS" not in os.environ:
+MOMENTS = [*range(1, 150), *range(150, 3000, 97)]
+if not IS_FULL:
     MOMENTS = [*MOMENTS[:12], *MOMENTS[12::5]]
 
 

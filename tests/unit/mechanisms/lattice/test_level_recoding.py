@@ -54,6 +54,7 @@ def test_new_rows_have_the_labels_of_their_own_rows_of_the_hierarchy(rows, kind,
     assert found == [next(row[level] for row in rows if row[0] == cell) for cell in new]
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=6), st.integers(0, 2))
 def test_numbers_that_are_not_listed_go_with_the_next_lower_one(new, level):
     listed = range(10, 50, 10)

@@ -30,6 +30,7 @@ GOALS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", GOALS, ids=str)
 def test_releases_hold_what_they_promise_and_leave_no_row_out(goal, tmp_path):
     table = people()
@@ -42,6 +43,7 @@ def test_releases_hold_what_they_promise_and_leave_no_row_out(goal, tmp_path):
     assert done.release.manifest.suppressed_rows == 0
 
 
+@pytest.mark.slow
 def test_a_cell_that_does_not_cover_its_original_is_refused(tmp_path):
     """Row for row: the manifest is that of the changed release, only the cells are not those of the original."""
     table = people()
@@ -86,6 +88,7 @@ def test_a_new_row_gets_the_cells_of_a_released_class_or_of_the_last_round():
     assert ("*", "*", "*") in cells or all(found)
 
 
+@pytest.mark.slow
 def test_the_same_table_gives_the_same_bytes_however_little_work_is_allowed(tmp_path):
     table = people()
     texts = []

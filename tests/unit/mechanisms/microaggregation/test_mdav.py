@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.datasets.admissions import admissions
@@ -14,6 +14,7 @@ from sfumato.mechanisms.microaggregation.mdav import MDAV, Points, mdav_clusters
 from sfumato.publishing.propose import make_release, propose_release
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
+from sizes import examples
 
 KEPT = ["age", "sex", "insurance", "discharge_diagnosis", "readmitted"]
 
@@ -64,7 +65,7 @@ rows_of_points = st.lists(
 )
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(rows_of_points, st.integers(2, 4))
 def test_clusters_are_those_of_the_algorithm_by_hand(drawn, k):
     # roots keep different distances apart by more than rounding: equal steps would be symmetric around an average
@@ -82,7 +83,8 @@ def test_one_step_gathers_the_farthest_rows_and_their_nearest():
     assert found.tolist() == [1, 1, 1, 2, 2, 2, 0, 0, 0, 2]
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.mark.slow
+@examples(40)
 @given(
     st.lists(
         st.tuples(

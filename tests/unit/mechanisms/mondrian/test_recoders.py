@@ -62,6 +62,7 @@ def test_a_release_is_audited_published_and_audited_again(recoder, tmp_path):
     assert done.release.table.n_rows == table.n_rows
 
 
+@pytest.mark.slow
 @each_recoder
 def test_missing_values_are_kept_as_such_or_said_in_a_cell(recoder):
     release = sfumato.release(people(), recoder)
@@ -82,6 +83,7 @@ def test_more_than_all_rows_is_not_achievable(recoder):
         sfumato.release(people(), recoder.__class__(k=61))
 
 
+@pytest.mark.slow
 @each_recoder
 def test_as_many_as_all_rows_gives_one_group(recoder):
     mechanism = recoder.__class__(**{**recoder.get_params(), "k": 60})
@@ -90,6 +92,7 @@ def test_as_many_as_all_rows_gives_one_group(recoder):
     assert release.table["age"].n_distinct == release.table["job"].n_distinct == 1
 
 
+@pytest.mark.slow
 @each_recoder
 def test_columns_of_one_value_of_none_and_of_a_value_per_row(recoder):
     odd = {
@@ -116,6 +119,7 @@ def test_a_table_without_quasi_identifiers_and_a_sparse_one_are_refused(recoder)
         sfumato.release(toy_containment_table(), recoder)
 
 
+@pytest.mark.slow
 def test_a_tree_that_cannot_split_releases_one_group():
     table = table_of(
         [("age", Role.QUASI_IDENTIFIER, Kind.NUMERIC), ("ill", Role.TARGET)],
@@ -130,6 +134,7 @@ def test_a_tree_that_cannot_split_releases_one_group():
     assert refined.table["age"].values.to_pylist() == ["[0, 2]", "[3, 5]", "[6, 8]", "[9, 11]"]
 
 
+@pytest.mark.slow
 def test_numbers_stored_as_text_are_sets_of_values_unless_they_are_declared_numeric():
     table = people()
     as_text = table.with_schema(Schema.of([Column("age"), table.schema["job"], table.schema["ill"]]))
@@ -138,6 +143,7 @@ def test_numbers_stored_as_text_are_sets_of_values_unless_they_are_declared_nume
     assert any(text.startswith("[") for text in sfumato.release(table, Mondrian(k=4)).table["age"].values.to_pylist())
 
 
+@pytest.mark.slow
 def test_dates_and_levels_become_ranges(tmp_path):
     table = people(
         born=((Role.QUASI_IDENTIFIER, Kind.DATE), [f"19{50 + i % 40}-0{1 + i % 9}-17" for i in range(60)]),
@@ -223,6 +229,7 @@ def test_privacy_that_a_mechanism_cannot_keep_is_refused(mechanism, problem):
         sfumato.release(people(status=((Role.SENSITIVE,), ["uv"[i % 2] for i in range(60)])), mechanism)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maker", [Mondrian, GlobalRecoder, LocalRecoder])
 def test_a_k_among_the_guarantees_is_the_parameter_k(maker):
     table = people(status=((Role.SENSITIVE,), ["uv"[i % 2] for i in range(60)]))
@@ -240,6 +247,7 @@ def test_a_diversity_goes_with_what_it_is_about():
         LDiversity(2, sensitive=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -256,6 +264,7 @@ def test_numbers_of_numpy_are_parameters_too(mechanism, tmp_path):
     assert audit_published(done.table_path, done.manifest_path, original=table, check_roles=True).passed
 
 
+@pytest.mark.slow
 def test_a_quantity_and_several_targets_guide_the_tree():
     rng = np.random.default_rng(5)
     table = people(120)

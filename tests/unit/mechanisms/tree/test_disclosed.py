@@ -33,6 +33,7 @@ def released(table, **parameters):
     return sfumato.release(table, build_mechanism("error-risk-tree", {"k": 10, **parameters}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", [{}, {"generalization": "uniform"}, UNIFORM, {**UNIFORM, "rule": "ratio"}])
 def test_every_release_of_a_tree_says_what_it_discloses(table, parameters):
     release = released(table, **parameters)
@@ -58,6 +59,7 @@ def test_sizes_of_released_groups_are_the_ones_stated(table):
     assert stated["mean_icr_bits_of_groups"] == pytest.approx((sizes * np.log2(sizes)).sum() / N_ROWS, rel=0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("splits", ["binary", "multiway"])
 def test_groups_are_classes_of_equal_cells_with_missing_values_too(seed, splits):
@@ -79,6 +81,7 @@ def test_groups_are_classes_of_equal_cells_with_missing_values_too(seed, splits)
     assert sfumato.audit_release(release.table, release.manifest.to_dict()).passed
 
 
+@pytest.mark.slow
 def test_the_report_shows_the_figures(table):
     release = released(table)
 
@@ -96,6 +99,7 @@ def forged(release, **figures):
     return [check.name for check in report.checks if not check.passed and check.name != "manifest digest"]
 
 
+@pytest.mark.slow
 def test_the_audit_refuses_other_sizes_of_groups(table):
     release = released(table, **UNIFORM)
     stated = release.manifest.evidence["disclosure"]
@@ -106,12 +110,14 @@ def test_the_audit_refuses_other_sizes_of_groups(table):
     assert "disclosure: ICR" in forged(release, mean_icr_bits_of_groups=stated["mean_icr_bits_of_groups"] + 0.2)
 
 
+@pytest.mark.slow
 def test_the_audit_refuses_groups_smaller_than_their_parts(table):
     release = released(table, generalization="uniform")
 
     assert "disclosure: ICR" in forged(release, least_icr_bits_of_groups=1.0, n_groups=10_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", [{}, UNIFORM])
 def test_the_audit_refuses_figures_that_do_not_add_up(table, parameters):
     release = released(table, **parameters)
@@ -124,6 +130,7 @@ def test_the_audit_refuses_figures_that_do_not_add_up(table, parameters):
     assert "disclosure: figures" in forged(release, least_tidi_bits_of_leaves=-1.0)
 
 
+@pytest.mark.slow
 def test_a_floor_is_kept_and_stated(table):
     low, high = released(table, **UNIFORM), released(table, **UNIFORM, min_disclosure_bits=7.9)
 
@@ -134,6 +141,7 @@ def test_a_floor_is_kept_and_stated(table):
     assert "disclosure: floor" in forged(high, least_tidi_bits_of_groups=7.7)
 
 
+@pytest.mark.slow
 def test_the_audit_refuses_a_floor_without_figures(table):
     manifest = json.loads(json.dumps(released(table, **UNIFORM, min_disclosure_bits=7.9).manifest.to_dict()))
     del manifest["evidence"]["disclosure"]
@@ -164,11 +172,13 @@ def test_a_floor_that_no_group_can_have_is_refused_with_the_best(table, rule):
     assert caught.value.best_level == 8.22
 
 
+@pytest.mark.slow
 def test_the_allowance_is_stated_where_it_counts(table):
     assert "max_added_error" not in released(table).manifest.mechanism["parameters"]
     assert released(table, rule="ratio", max_added_error=0.5).manifest.mechanism["parameters"]["max_added_error"] == 0.5
 
 
+@pytest.mark.slow
 def test_a_manifest_of_a_tree_can_be_drawn(table):
     manifest = released(table, **UNIFORM, min_disclosure_bits=7.9).manifest
     stated = manifest.evidence["disclosure"]

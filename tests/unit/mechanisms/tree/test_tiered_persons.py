@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import PrivacyNotAchievableError
 from sfumato.mechanisms.tree import tiered_persons
 from sfumato.mechanisms.tree.tiered import tiered_cover
 from sfumato.mechanisms.tree.tiered_persons import tiered_cover_by_persons
+from sizes import examples
 from unit.mechanisms.tree.test_tiered import ids, numeric, one_group, stands_for, tree_of
 
 TREE = tree_of(2, 2, 2)  # leaves 3 and 4 below 1, leaves 5 and 6 below 2
@@ -83,8 +84,9 @@ def borrowed(leaf, leaves, persons, numbers, k):
     return {row for _, row in sorted(nearest.values())[: max(k - len(mine), 0)]}
 
 
+@pytest.mark.slow
 @given(ROWS, st.integers(2, 4))
-@settings(max_examples=150)
+@examples(150)
 def test_the_nearest_rows_of_further_persons_are_borrowed(rows, k):
     leaves, persons, numbers = (list(column) for column in zip(*rows, strict=True))
     args = TREE, ids(*leaves), one_group(TREE), [numeric(*numbers)], k, ids(*persons)
@@ -105,7 +107,7 @@ def test_the_nearest_rows_of_further_persons_are_borrowed(rows, k):
 
 
 @given(ROWS)
-@settings(max_examples=60)
+@examples(60)
 def test_with_one_row_a_person_the_same_rows_are_borrowed_as_by_rows(rows):
     leaves, numbers = [leaf for leaf, _, _ in rows], [number for _, _, number in rows]
     args = TREE, ids(*leaves), one_group(TREE), [numeric(*numbers)], 4

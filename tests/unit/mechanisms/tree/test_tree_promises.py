@@ -53,6 +53,7 @@ def counts_by_class(released, name):
     return [[own.count(value) for value in sorted(set(values))] for own in held.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["lowest", "literal"])
 @pytest.mark.parametrize("refine", [True, False])
 @pytest.mark.parametrize(
@@ -138,6 +139,7 @@ def test_what_makes_no_sense_is_refused_by_name(table, options, name):
     assert raised.value.name == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("generalization", ["uniform", "tiered"])
 def test_a_tree_by_scores_is_audited_and_does_not_depend_on_the_order_of_rows(table, generalization):
     """Grown and refined by what is predicted; the true target is released."""

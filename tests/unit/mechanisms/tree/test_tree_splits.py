@@ -106,6 +106,7 @@ WAYS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("splits", "generalization", "rule", "refine", "criterion"), WAYS)
 def test_every_way_to_grow_and_cover_passes_the_audit_with_missing_values_too(
     splits, generalization, rule, refine, criterion
@@ -120,6 +121,7 @@ def test_every_way_to_grow_and_cover_passes_the_audit_with_missing_values_too(
         assert release.manifest.evidence["risk"]["anonymity_level"] >= 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("splits", ["binary", "multiway"])
 @pytest.mark.parametrize("more", [{"l": 2}, {"t": 0.4}, {"guide": "score"}, {"targets": "target,illness"}], ids=str)
 def test_promises_scores_and_several_targets_go_with_both_ways_to_split(table, splits, more):
@@ -206,6 +208,7 @@ def unrelated():
     return Table.from_arrow(pa.table(cells), Schema.of(columns))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -223,6 +226,7 @@ def test_a_tree_that_is_pruned_to_its_root_says_so(unrelated, more, said):
     assert release.manifest.evidence["utility"]["tree"] == f"no split of the tree is left at this k: {said}"
 
 
+@pytest.mark.slow
 def test_a_tree_of_which_splits_are_left_says_nothing_of_it(table):
     for generalization in ("uniform", "tiered"):
         assert "tree" not in make_release(table, ErrorRiskTree(5, generalization)).manifest.evidence["utility"]

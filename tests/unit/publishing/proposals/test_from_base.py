@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from example_counts import part_of_the_examples
 from sfumato.engines.blocks.rows import open_large
 from sfumato.engines.memory_limit import Memory
 from sfumato.errors import InputError, SchemaError
@@ -29,6 +28,7 @@ from sfumato.publishing.propose import propose
 from sfumato.publishing.publish import publish
 from sfumato.publishing.reaudit import audit_published
 from sfumato.table.io.read import read_table
+from sizes import examples
 from unit.publishing.proposals.blockwise import outcome, small_blocks, write_file
 from unit.publishing.proposals.test_large_release import MEMORY, described, made_out_of_core, random_cells
 
@@ -82,7 +82,7 @@ def orders(draw):
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.5, of=25)
+@examples(25)
 @given(
     st.integers(20, 120),
     st.integers(0, 2**32),
@@ -144,6 +144,7 @@ def source(tmp_path):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [GlobalRecoder(k=4), GainRecoder(k=4), LocalRecoder(k=4)])
 def test_levels_that_were_not_searched_are_stated(source, tmp_path, mechanism):
     """And nothing is called optimal; both audits confirm the release."""
@@ -160,6 +161,7 @@ def test_levels_that_were_not_searched_are_stated(source, tmp_path, mechanism):
     assert audit_published(published.table_path, published.manifest_path, memory=MEMORY, original=original).passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [GlobalRecoder, LocalRecoder])
 def test_shares_of_what_finer_values_tell_are_not_stated(source, tmp_path, kind):
     """The information of values that were not counted is not known, nor is the share of it that is lost."""
@@ -171,6 +173,7 @@ def test_shares_of_what_finer_values_tell_are_not_stated(source, tmp_path, kind)
     assert "target_information" not in coarse.release.manifest.evidence["utility"]
 
 
+@pytest.mark.slow
 def test_no_level_is_left_out_where_all_distinct_rows_fit(source, tmp_path):
     """The manifest then says nothing of it, and the levels are those of the whole search."""
     published = made_out_of_core(source, GlobalRecoder(k=4), tmp_path / "out.csv")
@@ -179,6 +182,7 @@ def test_no_level_is_left_out_where_all_distinct_rows_fit(source, tmp_path):
     assert published.release.manifest.evidence["utility"]["is_proven_optimal"] is True
 
 
+@pytest.mark.slow
 def test_the_base_does_not_depend_on_the_order_of_the_rows(tmp_path):
     """A file that is sorted by one column is not one of few values of it."""
     cells = random_cells(300, 5)
@@ -192,6 +196,7 @@ def test_the_base_does_not_depend_on_the_order_of_the_rows(tmp_path):
     assert stated[0] == stated[1] == stated[2]
 
 
+@pytest.mark.slow
 def test_values_of_suppressed_rows_are_not_listed(tmp_path):
     """Of values that were counted as one, those of released rows are listed and those of left-out rows are not."""
     towns, ages = ["Ulm", "Kiel", "Bonn"] * 60 + ["Hidden"], ["young"] * 180 + ["old"]

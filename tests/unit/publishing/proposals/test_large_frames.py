@@ -17,11 +17,10 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato
-from example_counts import part_of_the_examples
 from sfumato.audit.bytes import parquet as parquet_bytes
 from sfumato.engines import counting as blocks
 from sfumato.engines.blocks import rows as distinct
@@ -36,6 +35,7 @@ from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.io import parquet
 from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.weighted import OpenColumn
+from sizes import examples
 
 PLENTY, LITTLE = 10**9, 16_000  # bytes: the second lists at most four values a column
 CANARY = "canary-4711"
@@ -144,7 +144,7 @@ def tables(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@examples(60)
 @given(tables(), st.sampled_from(list(FRAMES)), st.sampled_from([PLENTY, LITTLE]), st.integers(1, 8))
 def test_every_frame_in_blocks_is_the_frame_at_once(cells, name, memory, n_rows):
     """Whatever the library, the size of the blocks, and whether the values are listed."""
@@ -152,7 +152,7 @@ def test_every_frame_in_blocks_is_the_frame_at_once(cells, name, memory, n_rows)
         assert_same(FRAMES[name](cells), memory)
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(tables(), st.integers(1, 8))
 def test_a_table_of_the_real_ibis(cells, n_rows):
     with small_blocks(n_rows):
@@ -253,7 +253,7 @@ def made_in_memory(frame, mechanism, output):
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.5, of=20)
+@examples(20)
 @given(
     st.integers(0, 2**32),
     st.sampled_from(list(FRAMES)),
@@ -287,6 +287,7 @@ def database(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_a_table_of_an_attached_database_is_released_with_a_limit_of_memory(database, tmp_path):
     """Its rows are read where they are; the connection keeps the limit that its owner set."""
     with duckdb.connect(config={"memory_limit": "60MB", "threads": 1}) as connection:
@@ -402,6 +403,7 @@ def test_a_reading_that_is_given_up_leaves_no_result_open():
         assert connection.execute("SELECT 1").fetchall() == [(1,)]
 
 
+@pytest.mark.slow
 def test_files_are_released_by_the_same_call(tmp_path):
     source = tmp_path / "in.parquet"
     pyarrow.parquet.write_table(random_cells(60), source)
@@ -422,6 +424,7 @@ def test_files_are_released_by_the_same_call(tmp_path):
     assert again.table_path.read_bytes() == found.table_path.read_bytes()
 
 
+@pytest.mark.slow
 def test_roles_are_checked_where_they_are_given(tmp_path):
     cells = random_cells(60)
     found = sfumato.release_large(cells, GlobalRecoder(k=3), tmp_path / "out.csv", roles=ROLES)

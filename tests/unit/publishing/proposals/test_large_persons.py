@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato
-from example_counts import part_of_the_examples
 from manifest_texts import text_of
 from sfumato.cli.main import run
 from sfumato.engines.blocks.rows import open_large
@@ -30,6 +29,7 @@ from sfumato.publishing.reaudit import audit_published
 from sfumato.schema import Role
 from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.persons import identifiers_of
+from sizes import examples
 from test_persons import SCHEMA, visits
 from tests.guarantee_names import by_name, name_of
 from unit.publishing.proposals.blockwise import made_open, outcome, small_blocks, write_file
@@ -78,6 +78,8 @@ def assert_the_same(found, expected):
     assert {check.name for check in found.audit.checks} == names
 
 
+@pytest.mark.slow
+@pytest.mark.sampled
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("are_open", [False, True])
@@ -120,8 +122,9 @@ def rows_of_persons(draw):
     )
 
 
+@pytest.mark.slow
 @given(rows_of_persons(), st.sampled_from(["global-recoding", "local-recoding"]), st.integers(2, 3))
-@part_of_the_examples(2)
+@examples(40)
 def test_random_tables_are_released_as_in_memory(cells, name, k):
     """Or refused for the same reason; missing persons are one."""
     with TemporaryDirectory() as folder, small_blocks():
@@ -145,6 +148,8 @@ def test_random_tables_are_released_as_in_memory(cells, name, k):
             assert_the_same(found, expected)
 
 
+@pytest.mark.slow
+@pytest.mark.sampled
 @pytest.mark.parametrize("most", [3, 10, 25, 60])
 @pytest.mark.parametrize("system", ["global", "gain", "local"])
 def test_persons_are_counted_at_coarser_levels_where_pairs_do_not_fit(system, most, tmp_path):
@@ -169,6 +174,7 @@ def test_persons_are_counted_at_coarser_levels_where_pairs_do_not_fit(system, mo
     assert promised["audited"] >= 4
 
 
+@pytest.mark.slow
 def test_where_each_person_has_one_row_nothing_changes(tmp_path):
     """Byte for byte; the column is withheld as an identifier is."""
     cells = visits().to_arrow()
@@ -192,6 +198,8 @@ def test_where_each_person_has_one_row_nothing_changes(tmp_path):
 # One row of each person.
 
 
+@pytest.mark.slow
+@pytest.mark.sampled
 @pytest.mark.parametrize("rule", ["first", "last", "random"])
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("are_open", [False, True])
@@ -217,6 +225,7 @@ def test_one_row_of_each_person_is_the_one_kept_in_memory(rule, suffix, are_open
         assert again.passed, [check for check in again.checks if not check.passed]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [{"rule": "first"}, {"n_dropped": 3}, {"column": "town"}, {"column": "nobody"}])
 def test_another_row_of_each_person_than_stated_is_refused(change, tmp_path):
     write_file(visits(seed=2).to_arrow(), tmp_path / "visits.csv")
@@ -243,6 +252,7 @@ def test_an_order_that_does_not_fit_is_refused_in_one_line(tmp_path):
         one_row_each(large.with_schema({"patient": "identifier"}), "first", MEMORY.n_bytes)
 
 
+@pytest.mark.slow
 def test_a_frame_is_released_with_one_row_of_each_person(tmp_path):
     options = ReadOptions(one_row_per_person="first")
     mechanism = sfumato.GlobalRecoder(k=3)
@@ -256,6 +266,7 @@ def test_a_frame_is_released_with_one_row_of_each_person(tmp_path):
 # What the audit refuses.
 
 
+@pytest.mark.slow
 def test_groups_of_rows_that_are_promised_as_groups_of_persons_are_refused(tmp_path):
     """A release by rows with the manifest of one by persons."""
     write_file(visits(seed=4).to_arrow(), tmp_path / "visits.csv")
@@ -318,6 +329,7 @@ def test_slicing_where_persons_repeat_is_refused_as_in_memory(tmp_path):
         propose(large, made, MEMORY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_missing", [1, 150, 300])
 def test_all_rows_without_a_person_are_those_of_one(n_missing, tmp_path):
     """One, half of the rows, and all of them."""
@@ -356,6 +368,7 @@ def ran(tmp_path, monkeypatch, capsys):
 FLAGS = ["--quasi-identifiers", "age,town", "--target", "better", "--sensitive", "illness", "-m", "global-recoding"]
 
 
+@pytest.mark.slow
 def test_commands_count_persons_out_of_core(ran):
     code, said = ran("release", "visits.csv", "--person", "patient", *FLAGS, "--memory", "600MB", "-o", "a.csv")
     assert code == 0, said
@@ -369,6 +382,7 @@ def test_commands_count_persons_out_of_core(ran):
     assert "this profile is about rows, not about people" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["first", "last", "random"])
 def test_commands_keep_one_row_of_each_person_out_of_core(ran, rule):
     flags = ["--person", "patient", *FLAGS, "--one-row-per-person", rule]
@@ -379,6 +393,7 @@ def test_commands_keep_one_row_of_each_person_out_of_core(ran, rule):
     assert Path("memory.csv").read_bytes() == Path("away.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_identifiers_that_repeat_are_said_out_of_core_as_in_memory(ran):
     said = []
     for more in ([], ["--memory", "600MB"]):

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from example_counts import part_of_the_examples
 from sfumato.counting import cells as cell_limits
 from sfumato.engines.blocks.rows import open_large
 from sfumato.engines.memory_limit import Memory
@@ -26,6 +25,7 @@ from sfumato.publishing.propose import make_release, mechanisms_without_all_rows
 from sfumato.publishing.publish import publish
 from sfumato.schema import Role
 from sfumato.table.io.read import read_table
+from sizes import examples
 from unit.publishing.proposals.blockwise import outcome, small_blocks, write_file
 
 MEMORY = Memory(200 * 10**6)
@@ -95,7 +95,7 @@ def orders(draw):
 
 
 @pytest.mark.slow
-@part_of_the_examples(0.5, of=25)
+@examples(25)
 @given(
     st.integers(8, 80),
     st.integers(0, 2**32),
@@ -140,6 +140,7 @@ def source(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_columns_with_too_many_values_are_released_as_they_are(source, tmp_path):
     """Their values are never listed; the bytes are the same."""
     expected = made_in_memory(source, GlobalRecoder(k=3), tmp_path / "memory.csv")
@@ -152,6 +153,7 @@ def test_columns_with_too_many_values_are_released_as_they_are(source, tmp_path)
     assert any("'dose'" in one.message for one in found.audit.unchecked if one.name == "spelling")
 
 
+@pytest.mark.slow
 def test_the_release_does_not_depend_on_the_memory(source, tmp_path):
     """Less memory, the same bytes."""
     outputs = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
@@ -211,6 +213,7 @@ def files_in(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.slow
 def test_nothing_appears_when_the_audit_finds_other_rows(source, tmp_path):
     """What is audited is what was written."""
     large = described(open_large(source, memory=MEMORY.n_bytes))
@@ -240,6 +243,7 @@ def test_an_interruption_leaves_nothing(source, tmp_path, stage):
     assert files_in(tmp_path) == ["in.parquet"]
 
 
+@pytest.mark.slow
 def test_progress_is_told_in_rows(source, tmp_path):
     """Of each pass over the file."""
     told = []

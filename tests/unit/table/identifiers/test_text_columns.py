@@ -99,6 +99,7 @@ def test_python_asks_and_takes_the_decision() -> None:
         sfumato.release(frame(ticket=TICKETS), "mondrian", roles=roles, k=5, confirmed=["tickt"])
 
 
+@pytest.mark.slow
 def test_out_of_core_asks_and_takes_the_decision(tmp_path: Path) -> None:
     given: dict[str, Any] = {"roles": {"ticket": "other", "ill": "target"}}
     mechanism = sfumato.GlobalRecoder(k=5)
@@ -128,6 +129,7 @@ def data(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_command_line_asks_and_takes_the_decision(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = data.with_name("release.csv")
     arguments = ["release", str(data), "-m", "mondrian", "--target", "ill", "--other", "ticket", "-o", str(output)]
@@ -141,6 +143,7 @@ def test_the_command_line_asks_and_takes_the_decision(data: Path, capsys: pytest
     assert "T-007" in output.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_so_does_a_release_out_of_core(data: Path) -> None:
     output = data.with_name("release.csv")
     arguments = [
@@ -161,6 +164,7 @@ def test_so_does_a_release_out_of_core(data: Path) -> None:
     assert run([*arguments, "--confirm", "ticket"]) == 0
 
 
+@pytest.mark.slow
 def test_the_project_file_takes_the_decision(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     project = data.with_name("sfumato.toml")
     assert run(["init", str(data), "-o", str(project), "--target", "ill", "--other", "ticket"]) == 0
@@ -183,6 +187,7 @@ def test_a_confirmation_must_be_true_or_false(data: Path, capsys: pytest.Capture
     assert "'confirmed' in column 'ticket' must be true or false" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_audit_claims_no_more_than_the_roles_say(tmp_path: Path) -> None:
     people = frame(ticket=TICKETS)
     made = sfumato.release(people, "mondrian", roles={"ticket": "other", "ill": "target"}, k=5, confirmed=["ticket"])

@@ -156,6 +156,7 @@ class TestLongLines:
 
         assert refused(path).line == 1
 
+    @pytest.mark.slow
     def test_zipped_line_is_refused_without_unzipping_it_all(self, tmp_path: Path) -> None:
         with gzip.open(tmp_path / "t.csv.gz", "wb", compresslevel=1) as file:
             for _ in range(66):

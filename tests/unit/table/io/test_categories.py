@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato
@@ -18,6 +18,7 @@ from sfumato.schema import Column, Kind, Schema
 from sfumato.table.coding import Table
 from sfumato.table.io.frames import like_frame
 from sfumato.table.io.read import read_table
+from sizes import examples
 
 SIZES = ["small", "middle", "large", "huge"]
 CELLS = ["large", "small", None, "middle", "small", "large"]
@@ -63,7 +64,7 @@ def test_the_order_of_categories_is_the_order_of_the_column(frame: Callable[...,
 
 
 @pytest.mark.parametrize("frame", FRAMES)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(data=st.data())
 def test_any_order_of_any_texts_is_kept(frame: Callable[..., Any], data: st.DataObject) -> None:
     text = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1, max_size=5)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.audit.bytes.text import problem_of_text
@@ -24,6 +24,7 @@ from sfumato.schema import Column, Schema
 from sfumato.table.coding import Table
 from sfumato.table.io.read import ReadOptions, read_table
 from sfumato.table.io.write import write_table
+from sizes import examples
 
 CANARY = "CANARY-7f3a"
 
@@ -120,8 +121,9 @@ JSON_CELLS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(data=st.data())
 def test_out_of_core_it_is_the_same_table_or_the_same_refusal(
     tmp_path_factory: pytest.TempPathFactory, suffix: str, data: st.DataObject
@@ -181,6 +183,7 @@ def test_out_of_core_errors_name_the_same_line_and_no_value(
     assert CANARY not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_out_of_core_the_kept_rows_go_with_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     path = tmp_path / "people.jsonl"
@@ -223,7 +226,7 @@ values = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(array=values, name=st.text(st.characters(codec="utf-8"), min_size=1).map(str.strip).filter(bool))
 def test_every_column_is_written_in_the_form_of_the_audit_and_comes_back(
     tmp_path_factory: pytest.TempPathFactory, array: pa.Array, name: str

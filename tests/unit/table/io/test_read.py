@@ -191,6 +191,7 @@ class TestDelimited:
             assert cells(read_text(tmp_path, content)) == expected
             assert cells(read_text(tmp_path, gzip.compress(content), "t.csv.gz")) == expected
 
+    @pytest.mark.slow
     def test_many_columns(self, tmp_path: Path) -> None:
         names = [f"f{i}" for i in range(3000)]
         table = read_text(tmp_path, ",".join(names) + "\n" + ("0,1," * 1500)[:-1] + "\n" + ("1,1," * 1500)[:-1] + "\n")

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 import xlsxwriter
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InputError
@@ -27,6 +27,7 @@ from sfumato.table.io import excel as spreadsheet
 from sfumato.table.io import excel_child as workbook_child
 from sfumato.table.io.excel_child import ROWS, read_sheet
 from sfumato.table.io.read import ReadOptions, read_table
+from sizes import examples
 from waiting import until
 
 CANARY = "CANARY-7f3a"
@@ -173,7 +174,7 @@ class TestWhatComesBack:
         assert spreadsheet._parsed_apart(pickle.dumps(rows), None) == (ROWS, rows)
 
     @pytest.mark.slow
-    @settings(max_examples=30, deadline=None)
+    @examples(30)
     @given(st.lists(st.lists(ANY_CELL)))
     def test_has_the_same_types(self, unpickling: list[str], rows: list[list[object]]) -> None:
         with pytest.MonkeyPatch.context() as patch:

@@ -28,6 +28,7 @@ from sfumato.table.io.statistics import read as reading
 from sfumato.table.io.statistics.write import written_labels
 from sfumato.table.io.write import write_table
 from sfumato.table.labels import ColumnLabels
+from sizes import examples
 from statistics_files import CANARY, sas_file, survey, write_survey
 
 SUFFIXES = (".sav", ".zsav", ".dta", ".xpt")
@@ -357,7 +358,7 @@ def test_a_column_of_sets_is_text(files: dict[str, Path]) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".sav", ".dta", ".xpt"])
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_table_comes_back_or_is_refused(tmp_path: Path, suffix: str, data: st.DataObject) -> None:
     n_rows = data.draw(st.integers(1, 5))

@@ -91,6 +91,7 @@ def test_what_fits_comfortably_is_read_whatever_its_ratio(tmp_path, member):
     assert open_large(path, memory=10**9).n_rows == MB
 
 
+@pytest.mark.slow
 def test_a_ratio_is_of_the_whole_file_not_of_its_beginning(tmp_path, member):
     """A part that shrinks a thousandfold, before one that does not shrink at all, makes no trap of a file."""
     noise = np.random.default_rng(1).bytes(2 * MB).hex().encode()

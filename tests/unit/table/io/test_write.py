@@ -332,6 +332,7 @@ def test_unknown_formats_are_refused(format_name: str) -> None:
         written(plain({"a": [1]}), format_name)
 
 
+@pytest.mark.slow
 def test_adult_survives(tmp_path: Path, shared_data: Path) -> None:
     table = read_table(shared_data / "adult-arx" / "adult.csv")
     assert isinstance(table, Table)

@@ -27,6 +27,7 @@ DAYS = ["03.04.2021", "13.04.2021", "03/04/2021", "04/13/2021", "2021-04-03", "2
 TEXTS = st.sampled_from([*NUMBERS, *DAYS, "3,5 kg", "x", "1 234", "€ 5"])
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(TEXTS, min_size=1, max_size=4), min_size=1, max_size=4))
 def test_parts_decide_as_the_whole_does(parts):
     """What blocks of a large file say one after the other is what the whole column says."""
@@ -43,6 +44,7 @@ def test_parts_decide_as_the_whole_does(parts):
     assert candidates.decided(plain) == guessed_format(whole, plain)
 
 
+@pytest.mark.slow
 @given(st.lists(TEXTS, min_size=1, max_size=6, unique=True), st.randoms())
 def test_the_order_of_rows_decides_nothing(texts, shuffled):
     other = texts.copy()
@@ -52,6 +54,7 @@ def test_the_order_of_rows_decides_nothing(texts, shuffled):
     assert guessed_format(pa.array(texts), plain) == guessed_format(pa.array(other), plain)
 
 
+@pytest.mark.slow
 @given(st.lists(TEXTS, min_size=1, max_size=6, unique=True))
 def test_a_format_that_is_found_reads_every_text(texts):
     values = pa.array(texts)
@@ -221,6 +224,7 @@ def test_blocks_of_a_large_file_are_read_as_in_memory(tmp_path, texts, formats, 
     assert cells.to_pylist() == expected["a"].cells().to_pylist()
 
 
+@pytest.mark.slow
 def test_blocks_that_are_not_in_the_declared_format_are_refused(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a;b\n" + "".join(f"{day:02}.04.2021;1\n" for day in range(1, 29)) + f"{CANARY};2\n")
@@ -259,6 +263,7 @@ def test_days_in_several_formats_are_read_where_each_can_be_read_in_one_way_only
     assert format_named("mixed", Kind.DATE) == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "other", ["03/04/2024", "04-03-2024", "15.03.24", "20240315", "31.02.2024", "March", "3.4", "2024-03-01 10:15"]
 )
@@ -286,6 +291,7 @@ def test_in_parts_the_decision_about_several_formats_is_the_same(cut):
         assert parts.decided(Kind.CATEGORICAL) == guessed_format(pa.array(texts), Kind.CATEGORICAL)
 
 
+@pytest.mark.slow
 def test_a_release_of_several_formats_says_the_doubt_and_is_confirmed_with_its_original(tmp_path, monkeypatch, capsys):
     """With a project file and without, in memory and out of core."""
     monkeypatch.chdir(tmp_path)

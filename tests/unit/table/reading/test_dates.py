@@ -4,7 +4,7 @@ from datetime import date, datetime, timedelta
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.schema import Kind
@@ -12,6 +12,7 @@ from sfumato.table.kinds import guess_kind
 from sfumato.table.reading.columns import format_named, guessed_format
 from sfumato.table.reading.dates import date_format, date_formats
 from sfumato.table.reading.months import _NAMES, folded, month_of
+from sizes import examples
 
 ENGLISH = _NAMES["English"].split()
 
@@ -29,8 +30,9 @@ FORMATS = sorted({one.day_part for one in date_formats()})
 DAYS = st.dates(date(1969, 1, 1), date(2068, 12, 31))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("day_part", FORMATS)
-@settings(max_examples=10)
+@examples(10)
 @given(days=st.lists(DAYS, min_size=1, max_size=8), padded=st.booleans())
 def test_every_format_gives_back_the_day(day_part, days, padded):
     texts = [written(day, day_part, padded=padded or day_part == "YYYYMMDD") for day in days]
@@ -38,8 +40,9 @@ def test_every_format_gives_back_the_day(day_part, days, padded):
     assert date_format(day_part).read(pa.array(texts)).to_pylist() == [day.isoformat() for day in days]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("day_part", FORMATS)
-@settings(max_examples=10)
+@examples(10)
 @given(moment=st.datetimes(datetime(1969, 1, 1), datetime(2068, 12, 31)), half=st.booleans())
 def test_a_time_after_a_date_is_kept(day_part, moment, half):
     moment = moment.replace(microsecond=0)
@@ -49,8 +52,9 @@ def test_a_time_after_a_date_is_kept(day_part, moment, half):
     assert found.to_pylist() == [moment.isoformat(sep=" ")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", sorted(_NAMES))
-@settings(max_examples=10)
+@examples(10)
 @given(days=st.lists(DAYS, min_size=1, max_size=6))
 def test_month_names_of_eight_languages_in_one_column_with_their_short_forms(language, days):
     texts = [written(day, "DD MMM YYYY", padded=False, names=language) for day in days]

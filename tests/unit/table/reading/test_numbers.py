@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.schema import Kind
@@ -12,6 +12,7 @@ from sfumato.table.kinds import guess_kind
 from sfumato.table.reading.columns import guessed_format
 from sfumato.table.reading.numbers import _FORMS, NumberFormat, number_format
 from sfumato.table.reading.units import AFTER, BEFORE
+from sizes import examples
 
 FORMATS = [
     NumberFormat(decimal, group, unit, is_before)
@@ -29,8 +30,9 @@ def written(number: Decimal, one: NumberFormat, *, blank: str = " ") -> str:
     return f"{sign}{one.unit}{blank}{plain}" if one.is_before else f"{sign}{plain}{blank if one.unit else ''}{one.unit}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.name)
-@settings(max_examples=10)
+@examples(10)
 @given(numbers=st.lists(NUMBERS, min_size=1, max_size=8), blank=st.sampled_from([" ", "\u00a0", "\u202f", "\u2009"]))
 def test_every_format_gives_back_the_number(one, numbers, blank):
     texts = pa.array([written(number, one, blank=blank) for number in numbers])
@@ -39,8 +41,9 @@ def test_every_format_gives_back_the_number(one, numbers, blank):
     assert number_format(one.name) == one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.name)
-@settings(max_examples=10)
+@examples(10)
 @given(numbers=st.lists(NUMBERS, min_size=1, max_size=8))
 def test_a_guess_that_is_not_doubtful_is_right(one, numbers):
     """Whatever format is found, it has no other numbers than those written, unless it says that it is a guess."""

@@ -51,6 +51,7 @@ def refused(path: object, query: str | None = None, **options: object) -> InputE
     return caught.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", MAKERS)
 def test_the_only_table_is_read_without_being_named(tmp_path: Path, suffix: str) -> None:
     path = MAKERS[suffix](tmp_path / f"people{suffix}", *PEOPLE)
@@ -67,6 +68,7 @@ def test_the_only_table_is_read_without_being_named(tmp_path: Path, suffix: str)
     assert (table.source.format, named.source.label, asked.source.label) == (kind, "People", "query")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", MAKERS)
 def test_one_of_several_tables_must_be_named(tmp_path: Path, suffix: str) -> None:
     path = MAKERS[suffix](tmp_path / f"people{suffix}", *PEOPLE, "create table visits as select age from people")
@@ -93,6 +95,7 @@ WRITING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", MAKERS)
 @pytest.mark.parametrize("what", WRITING)
 def test_what_is_no_single_select_is_refused_and_changes_nothing(tmp_path: Path, suffix: str, what: str) -> None:
@@ -105,6 +108,7 @@ def test_what_is_no_single_select_is_refused_and_changes_nothing(tmp_path: Path,
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [
@@ -137,6 +141,7 @@ def test_the_reader_of_python_itself_writes_nothing(tmp_path: Path) -> None:
     assert "query" in error.problem
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", MAKERS)
 def test_errors_quote_neither_cells_nor_the_query(
     tmp_path: Path, suffix: str, capfd: pytest.CaptureFixture[str]
@@ -182,6 +187,7 @@ def test_types_of_duckdb(tmp_path: Path) -> None:
     assert found["id"] == ["6f1dab10-2c1f-4d3c-9c0d-000000000001"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["[1, 2]", "{a: 1}", "'x'::blob", "'{}'::json", "interval 1 day", "map {1: 2}"])
 def test_what_is_no_plain_cell_is_refused_by_its_column(tmp_path: Path, what: str) -> None:
     path = duckdb_file(tmp_path / "odd.duckdb", f"create table t as select 1 as a, {what} as odd")
