@@ -22,7 +22,7 @@ _IMPORTED = (
     "sfumato.audit",
     "sfumato.audit.profile",
     "sfumato.attack.risk",
-    "sfumato.counting.engine",
+    "sfumato.engines.blocks.rows",
     "sfumato.publishing.publish",
     "sfumato.table.io.read",
     "sfumato.table.io.write",

@@ -115,13 +115,13 @@ def make_frame(n_rows: int, folder: Path) -> Any:
 
 
 def count_file(path: Path) -> Any:
-    """Count the class sizes of a file within the engine, out of core."""
-    from sfumato.counting.classes import class_size_counts
-    from sfumato.counting.engine import Engine
+    """Count the class sizes of a file in blocks."""
+    from sfumato.engines.blocks.rows import open_large
+    from sfumato.engines.memory_limit import Memory
 
-    with Engine(memory_limit=MEMORY_LIMIT) as engine:
-        sizes = class_size_counts(path, quasi_identifiers(column_names(path)), engine)
-    return [int(min(sizes)), int(sum(sizes.values()))]
+    rows = open_large(path, memory=Memory.of(MEMORY_LIMIT).n_bytes)
+    sizes = rows.distinct(quasi_identifiers(column_names(path)), most_cells=rows.n_rows).row_counts
+    return [int(sizes.min()), len(sizes)]
 
 
 def count_file_with_pandas(path: Path) -> Any:

@@ -21,7 +21,7 @@ import contextlib, json, os, resource, sys
 import sfumato.cli.making.release, sfumato.cli.speaking.summary, sfumato.cli.afterwards.report
 import sfumato.cli.making.hierarchy, sfumato.cli.making.init, sfumato.cli.afterwards.plot
 import sfumato.cli.afterwards.audit, sfumato.cli.making.compare, sfumato.publishing.publish, sfumato.table.roles
-import sfumato.mechanisms.registry, sfumato.report.render, sfumato.counting.engine
+import sfumato.mechanisms.registry, sfumato.report.render, sfumato.engines.blocks.rows
 import sfumato.publishing.propose, sfumato.cli.options.homes
 from sfumato.__main__ import main
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.engines.limits import DIFFERENTIAL_PRIVACY
 from sfumato.engines.memory_limit import Memory, give_back
@@ -24,7 +24,6 @@ from sfumato.mechanisms.base import (
     name_of,
     needs_of,
 )
-from sfumato.mechanisms.population import Population
 from sfumato.mechanisms.registry import is_differentially_private, registered_mechanisms
 from sfumato.mechanisms.requested import follows_from_two_persons
 from sfumato.progress import Progress
@@ -44,6 +43,9 @@ from sfumato.table.persons import person_codes
 from sfumato.table.preparing.declared import Preparation
 from sfumato.table.preparing.keyed import PreparationKeys
 from sfumato.table.preparing.prepared import prepared
+
+if TYPE_CHECKING:
+    from sfumato.mechanisms.population import Population
 
 Propose = Callable[[Rows, Any, Memory, Progress | None], RowsProposal]
 _WAYS: Mapping[Needs, Propose] = {
@@ -87,6 +89,12 @@ def prepared_rows(
 
 def _instead() -> str:
     return f"choose what needs counts or a sample only: {', '.join(mechanisms_without_all_rows())}"
+
+
+def check_may_be_counted(mechanism: object) -> None:
+    """Refuse differential privacy for rows that are not in memory, before anything is read."""
+    if is_differentially_private(mechanism):
+        raise DIFFERENTIAL_PRIVACY.refusal("the mechanism", f"got {name_of(mechanism)}")
 
 
 def check_mechanism_fits(mechanism: object, n_rows: int, n_columns: int, memory: Memory, place: str) -> None:
@@ -159,8 +167,7 @@ def propose(
     """
     if not isinstance(original, Rows):
         return _in_memory(original, mechanism, key, progress)
-    if is_differentially_private(mechanism):
-        raise DIFFERENTIAL_PRIVACY.refusal("the mechanism", f"got {name_of(mechanism)}")
+    check_may_be_counted(mechanism)
     check_digits(mechanism)
     chosen = _for_table(mechanism, original.outline)
     check_takes_both_roles(original.schema, chosen)

@@ -56,7 +56,7 @@ RELEASE = ["release", "data.csv", "--target", "readmitted", "-m", "mondrian", "-
 PLACES = {
     "imports": ("sfumato.cli.limited_memory", "go_on_in_a_child", 1),
     "search": ("sfumato.mechanisms.mondrian.mechanism:Mondrian", "release", 1),
-    "audit": ("sfumato.publishing.publish", "audit_release", 1),
+    "audit": ("sfumato.publishing.proposals.in_memory", "audit_release", 1),
     "first name": ("sfumato.atomic:PendingFile", "appear", 1),
     "second name": ("sfumato.atomic:PendingFile", "appear", 2),  # the manifest has its name, the table not yet
 }

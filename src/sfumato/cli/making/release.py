@@ -232,6 +232,12 @@ def command(
         data, settings["next_file"] = None, data
     if data and ledger is not None:
         raise InvalidParameterError("--ledger", "got DATA", allowed="given for the release of a project")
+    home = home_of(memory, engine)
+    if metadata and dry_run:
+        hint = "'sfumato metadata RELEASE' describes a release that was written"
+        raise InvalidParameterError("--metadata", "got --dry-run", allowed="given without it", hint=hint)
+    if data and settings["mechanism"] is None:  # another may refuse what is public before it looks at any file
+        check_data_there(data)
     from sfumato.cli.speaking.summary import (
         show_lines,
         show_notes,
@@ -245,22 +251,18 @@ def command(
     from sfumato.publishing.ledger import Ledger
     from sfumato.publishing.proposals.base import DEFAULT_MEMORY
     from sfumato.publishing.proposals.in_memory import InMemory
+    from sfumato.publishing.propose import check_may_be_counted
     from sfumato.publishing.publish import publish
     from sfumato.publishing.together import checked_together
     from sfumato.report.in_short import MOST_UNIQUE, in_short
     from sfumato.report.prepared_columns import prepared_in_words, prepared_warnings
     from sfumato.table.coding import Source
 
-    home = home_of(memory, engine)
-    if metadata and dry_run:
-        hint = "'sfumato metadata RELEASE' describes a release that was written"
-        raise InvalidParameterError("--metadata", "got --dry-run", allowed="given without it", hint=hint)
     place, use = Path(project or PROJECT_NAME), ledger or "check"
-    if data and settings["mechanism"] is None:  # another may refuse what is public before it looks at any file
-        check_data_there(data)
     order = _from_flags(data, settings, population_table) if data else _from_project(place, settings, population_table)
     target = None
     if home is not None:
+        check_may_be_counted(order.mechanism)
         target = home.checked_output(order, force=force, dry_run=dry_run)
     elif not dry_run:
         target = checked_output(order.output, Source(order.path, ""), force=force)

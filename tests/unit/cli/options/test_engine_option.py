@@ -45,7 +45,7 @@ def data(tmp_path, monkeypatch):
         (["release", "stays.parquet", *RECODING, "--engine", URL, "-o", "o.csv"], 2, "parquet"),
         (["release", "stays.parquet", *RECODING, "--engine", URL, "-o", "stays.parquet"], 3, "stays.parquet"),
         (["release", "stays.parquet", *RECODING, "--engine", URL, "--memory", "1", "-o", "o.parquet"], 2, "800MB"),
-        (["release", "stays.parquet", "-m", "mdav", "--engine", URL, "-o", "o.parquet"], 2, "gain-recoding"),
+        (["release", "stays.parquet", "-m", "laplace-dp", "--engine", URL, "-o", "o.parquet"], 2, "laplace-dp"),
         (["audit", "stays.csv", "--engine", URL], 2, "a Parquet file, or a folder of Parquet files"),
         (
             ["audit", "stays.csv", "--manifest", "m.json", "--engine", URL],
