@@ -91,7 +91,7 @@ def _instead() -> str:
     return f"choose what needs counts or a sample only: {', '.join(mechanisms_without_all_rows())}"
 
 
-def check_may_be_counted(mechanism: object) -> None:
+def check_may_be_counted(mechanism: Mechanism) -> None:
     """Refuse differential privacy for rows that are not in memory, before anything is read."""
     if is_differentially_private(mechanism):
         raise DIFFERENTIAL_PRIVACY.refusal("the mechanism", f"got {name_of(mechanism)}")
