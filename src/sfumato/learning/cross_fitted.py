@@ -40,7 +40,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sfumato.learning.c45.tree import MISSING, TreeColumn
-from sfumato.learning.trained_scores import one_thread
+from sfumato.learning.threads import one_thread
 
 Codes = NDArray[np.integer]
 Numbers = NDArray[np.float64]

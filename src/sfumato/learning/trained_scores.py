@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # comes with scikit-learn
 
 from sfumato.errors import InvalidParameterError
 from sfumato.learning.c45.criteria import Entropy
@@ -29,6 +27,7 @@ from sfumato.learning.fold_scores import (
     sets_without_each,
     trained_on_each,
 )
+from sfumato.learning.threads import one_thread
 from sfumato.progress import Progress
 
 Numbers = NDArray[np.float64]
@@ -206,18 +205,6 @@ def held_out_evidence(data: _Data, chosen: Sequence[int], fold: int) -> Numbers:
         if held_out.metric == "auc":
             return _evidence(model, tested, n_classes)
         return np.asarray(np.eye(n_classes)[model.predict(tested)])
-
-
-def one_thread() -> AbstractContextManager[Any]:
-    """Let libraries compute in one thread meanwhile; small models lose more by several than they gain."""
-    limited: AbstractContextManager[Any] = _threads().limit(limits=1)
-    return limited
-
-
-@cache
-def _threads() -> Any:
-    """Thread pools of this process, which take a while to find."""
-    return ThreadpoolController()
 
 
 def _check_ranks_rows(classifier: Any) -> None:

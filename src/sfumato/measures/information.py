@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, xlogy
 
 Numbers = NDArray[np.float64]
 _MANY = 30.0
@@ -152,6 +151,8 @@ def expected_information_bits(contingency: ArrayLike) -> float:
 
 def _expected_cell_bits(a: Numbers, b: Numbers, n: float) -> Numbers:
     """Mean of (m / n) log2(n m / (a b)) over hypergeometric counts m of a value with a rows in a class with b."""
+    from scipy.special import xlogy
+
     mean = a * b / n
     spread = _DEVIATIONS * np.sqrt(mean) + _DEVIATIONS**2
     low = np.maximum(np.maximum(np.floor(mean - spread), a + b - n), 1.0)
@@ -167,4 +168,6 @@ def _expected_cell_bits(a: Numbers, b: Numbers, n: float) -> Numbers:
 
 def _log_ways(n: Numbers, m: Numbers) -> Numbers:
     """Logarithm of the number of ways to choose m of n."""
+    from scipy.special import gammaln
+
     return np.asarray(gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1))

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
 from sfumato.guarantees import LDiversity
@@ -33,7 +32,7 @@ from sfumato.table.coding import Table
 AttackerKnows = Literal["all", "ones"]
 
 
-class Automatic(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
+class Automatic(RecodingTransformer, Mechanism):
     """The strongest release under strict k-anonymity that this package knows how to make of a table.
 
     - A table of columns: the score-guided partition. Without a target, or with one of a single class, nothing can be

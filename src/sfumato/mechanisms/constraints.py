@@ -205,6 +205,11 @@ class Limit:
         asked = self.constraint.guarantee
         return asked if isinstance(asked, LDiversity) and asked.variant == "distinct" else None
 
+    def of_rows(self, rows: Ids) -> Limit:
+        """Give the same limit on some of the rows, numbered anew."""
+        persons = None if self.persons is None else self.persons[rows]
+        return Limit(self.constraint, self.codes[rows], persons)
+
     def check_all_rows(self, weights: NDArray[np.int64] | None = None) -> None:
         """Refuse a limit that not even all rows, each of which may stand for several, keep together.
 

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any, Literal, Protocol, Self, get_args
 
 import pyarrow as pa
-from sklearn import get_config
-from sklearn.exceptions import NotFittedError
 
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import AboutValues
 from sfumato.manifest import AnyTable
+from sfumato.mechanisms.estimator import Estimator
 from sfumato.schema import WITHHELD, Role, Schema
 from sfumato.table.coding import Table
 from sfumato.table.io.frames import like_frame
@@ -108,7 +107,7 @@ def as_plain_table(rows: Any) -> Table:
     return table
 
 
-class RecodingTransformer:
+class RecodingTransformer(Estimator):
     """What recoders have as transformers of scikit-learn: ``fit`` finds a recoding, ``transform`` applies it.
 
     Attributes
@@ -140,9 +139,16 @@ class RecodingTransformer:
         return self
 
     def __sklearn_clone__(self) -> Self:
-        made: Self = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator, which recoders are too
+        made = super().__sklearn_clone__()
         made._output = self._output
         return made
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import TransformerTags
+
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags = TransformerTags()
+        return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the recoding of a table; nothing is released.
@@ -190,6 +196,9 @@ class RecodingTransformer:
             A table for a table; else a frame of the same library, or of the one that :meth:`set_output` names. The
             columns have their names as texts.
         """
+        from sklearn import get_config
+        from sklearn.exceptions import NotFittedError
+
         if not hasattr(self, "recoding_"):
             problem = f"this {type(self).__name__} has not found a recoding yet: call fit first"
             raise NotFittedError(problem)

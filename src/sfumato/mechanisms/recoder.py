@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from sfumato.errors import PrivacyNotAchievableError, SchemaError
 from sfumato.guarantees import Guarantee
@@ -308,7 +307,7 @@ def distinct_rows(table: Table, names: Sequence[str]) -> tuple[CountedTable, NDA
     return CountedTable.of(table.keep(columns), columns, codes, counts), cell_of_row
 
 
-class Recoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
+class Recoder(RecodingTransformer, Mechanism):
     """Base of the mechanisms that release ranges and sets of values instead of values.
 
     A subclass groups the rows (``recode``) and says what that guarantees (``guarantees``).

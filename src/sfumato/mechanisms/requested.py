@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import GUARANTEES, ROUNDING, ROW, AboutValues, Guarantee, KAnonymity, LDiversity, SearchedBy
@@ -21,8 +21,8 @@ from sfumato.table.persons import person_codes
 class AskedForGuarantees(Protocol):
     """A mechanism that can be asked for guarantees by a list."""
 
-    mechanism_name: str
-    searches: tuple[SearchedBy, ...]
+    mechanism_name: ClassVar[str]
+    searches: ClassVar[tuple[SearchedBy, ...]]
     k: int
     privacy: Sequence[Guarantee]
 

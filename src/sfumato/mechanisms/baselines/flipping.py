@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from sfumato.counting.bitsets import distinct_rows, ones_by_class
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError
@@ -21,6 +20,7 @@ from sfumato.measures.anonymity import anonymity_level
 from sfumato.measures.separation import hamming_separation
 from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, Release
 from sfumato.mechanisms.baselines.features import as_plan
+from sfumato.mechanisms.estimator import Estimator
 from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.table.binarize import BinarizePlan, binarize
@@ -370,7 +370,7 @@ def flip_to_clusters(
     return released
 
 
-class RandomFlipper(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
+class RandomFlipper(Mechanism, Estimator):
     """Flip bits until every row is equal to at least k - 1 others on all features.
 
     The baseline RF of [kAC17]_: the rows are put into clusters of at least k by the greedy k-member algorithm of

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from sfumato.counting.bitsets import ones_by_class
 from sfumato.errors import InvalidParameterError, SchemaError
@@ -31,6 +30,7 @@ from sfumato.mechanisms.baselines.noise import (
     noisy_top,
     opendp,
 )
+from sfumato.mechanisms.estimator import Estimator
 from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.schema import Column, Role, Schema
@@ -296,7 +296,7 @@ SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 100.0
 _N_FEATURES = 10
 
 
-class NoisyCountsReleaser(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
+class NoisyCountsReleaser(Mechanism, Estimator):
     """Base of the two differentially private baselines; a subclass says how the features are chosen."""
 
     is_differentially_private: ClassVar[bool] = True

@@ -15,7 +15,6 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees.buckets import BucketDiversity
@@ -33,6 +32,7 @@ from sfumato.mechanisms.buckets.buckets import (
     free_name,
     sensitive_codes,
 )
+from sfumato.mechanisms.estimator import Estimator
 from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.schema import Column, Kind, Role, Schema
@@ -116,7 +116,7 @@ def _check_eligible(counts: NDArray[np.int64], l: int) -> None:  # noqa: E741
         )
 
 
-class Anatomy(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
+class Anatomy(Mechanism, Estimator):
     """Release quasi-identifiers as they are and the sensitive column only by groups of at least l different values.
 
     Anatomy of [XT06]_ as one table: a new column names the group of a row, and the sensitive values of a group stand at

@@ -15,7 +15,6 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from sfumato.counting.counts import AnyCounts, DenseCounts, Levels, Numbers
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
@@ -33,6 +32,7 @@ from sfumato.mechanisms.buckets.buckets import (
     sensitive_codes,
 )
 from sfumato.mechanisms.constraints import Flags, Limit
+from sfumato.mechanisms.estimator import Estimator
 from sfumato.mechanisms.mondrian.division import mondrian_partition
 from sfumato.mechanisms.recoder import check_group_size
 from sfumato.parameters import ParameterSpec
@@ -194,7 +194,7 @@ class _Slicing:
     contingency_kept: float
 
 
-class Slicer(Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
+class Slicer(Mechanism, Estimator):
     """Put columns into slices and rows into buckets, and part the slices of each bucket from each other.
 
     Slicing of [LLZM12]_. Values of one slice stay together; which values of two slices belong to one row is told only

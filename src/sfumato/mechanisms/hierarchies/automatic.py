@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from sfumato.counting.contingency import contingency
 from sfumato.errors import InvalidParameterError
@@ -228,6 +227,8 @@ def _losses(classes: NDArray[np.float64], entropies: NDArray[np.float64], place:
 def _rows_times_entropy(classes: NDArray[np.float64]) -> NDArray[np.float64]:
     """:func:`sfumato.measures.information.total_entropies_bits` by natural logarithms, whose ties files rest on."""
     n_rows = classes.sum(axis=-1)
+    from scipy.special import xlogy
+
     return np.asarray((xlogy(n_rows, n_rows) - xlogy(classes, classes).sum(axis=-1)) / np.log(2))
 
 

@@ -27,16 +27,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from sfumato.mechanisms.lattice.lattice import LatticeProblem, Levels
 from sfumato.mechanisms.lattice.node_checks import DECIMALS, SLACK, CheckedNode, NodeChecker
 from sfumato.mechanisms.time_limit import OutOfTime
+
+if TYPE_CHECKING:
+    from scipy.optimize import LinearConstraint
 
 # Ways through a lattice of hierarchy levels that soon meet good nodes.
 #
@@ -500,6 +502,8 @@ class _Program:
         """Find the node with the least sum, up to a relative gap, that is neither below a failing node nor excluded."""
         if any(not self._steps_above(levels) for levels in failing.tolist()):
             return _Solution(is_empty=True)
+        from scipy.optimize import Bounds, milp  # heavy, and most lattices need no program
+
         found = milp(
             self._costs,
             integrality=np.ones(len(self._costs)),
@@ -522,6 +526,8 @@ class _Program:
 
     def _constraints(self, failing: NDArray[np.int64]) -> LinearConstraint:
         """Each level on top of the one below it; above every failing node; no excluded node."""
+        from scipy.optimize import LinearConstraint
+
         rows: list[tuple[list[int], list[int], int]] = []
         for j, size in enumerate(self._sizes):
             first = int(self._first[j])

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from sfumato.counting.cells import CellTable, cell_table
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, PrivacyNotAchievableError, SchemaError
@@ -210,7 +209,7 @@ SEARCH_PARAMETERS: Mapping[str, ParameterSpec] = {
 """How they search."""
 
 
-class HierarchyRecoder(RecodingTransformer, Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
+class HierarchyRecoder(RecodingTransformer, Mechanism):
     """What recoders over hierarchies share: from a table to a lattice problem, and from levels to a release."""
 
     needs: ClassVar[Needs] = Needs.COUNTS

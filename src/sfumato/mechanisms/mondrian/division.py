@@ -12,7 +12,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -24,7 +24,7 @@ from sfumato.learning.c45.tree import LEAF, Ids, Numbers, Tree, TreeColumn, rout
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.constraints import Limit, check_persons
 from sfumato.mechanisms.mondrian.allowed_cuts import allowed_cuts
-from sfumato.mechanisms.mondrian.parts import Cuts, Floats, Indices, Scales, SortedParts, Widths, stretches
+from sfumato.mechanisms.mondrian.parts import Counts, Cuts, Floats, Indices, Scales, SortedParts, Widths, stretches
 from sfumato.mechanisms.mondrian.population_cuts import PeopleInParts
 from sfumato.progress import Progress
 
@@ -34,6 +34,8 @@ from sfumato.progress import Progress
 NO_AXIS = -1
 LEAST_GAIN = 1e-12
 """Share of the impurity of all rows below which a gain is a rounding error."""
+_RENUMBERED_AFTER = 16
+"""Times as many parts after which rows are numbered anew, so that those of a part stay neighbours in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,24 +45,26 @@ class Choice:
     axis: Indices
     index: Indices
 
+    def without(self, cuts: Cuts) -> Cuts:
+        """Keep the cuts of parts for which none is chosen."""
+        return cuts.keep(self.axis[cuts.part] == NO_AXIS)
+
     def or_else(self, other: Choice) -> Choice:
         """Take the other's cut where there is none."""
         has_cut = self.axis != NO_AXIS
         return Choice(np.where(has_cut, self.axis, other.axis), np.where(has_cut, self.index, other.index))
 
 
-def by_penalty(parts: SortedParts, scales: Scales, cuts: Cuts) -> Choice:
+def by_penalty(parts: SortedParts, widths: Widths, cuts: Cuts) -> Choice:
     """Choose the cut that lowers the certainty penalty on its own axis most, summed over the rows of the part."""
-    widths = Widths(scales, parts)
     remaining = _penalty_of_sides(widths, parts, cuts)
     best = _best_of_groups(cuts, -remaining)
     chosen = cuts.keep(best)
     return _best_of_parts(parts, chosen, parts.n_rows[chosen.part] * widths.of_parts(chosen) - remaining[best])
 
 
-def penalty_gains(parts: SortedParts, scales: Scales, cuts: Cuts) -> Floats:
+def penalty_gains(parts: SortedParts, widths: Widths, cuts: Cuts) -> Floats:
     """How far each cut lowers the certainty penalty on its own axis, summed over the rows of its part."""
-    widths = Widths(scales, parts)
     return np.asarray(parts.n_rows[cuts.part] * widths.of_parts(cuts) - _penalty_of_sides(widths, parts, cuts))
 
 
@@ -70,28 +74,28 @@ def _penalty_of_sides(widths: Widths, parts: SortedParts, cuts: Cuts) -> Floats:
     return np.asarray(n_left * left + n_right * right)
 
 
-def by_width(parts: SortedParts, scales: Scales, cuts: Cuts) -> Choice:
+def by_width(parts: SortedParts, widths: Widths, cuts: Cuts) -> Choice:
     """Choose the axis on which the part is widest, and there the cut nearest to the median.
 
     Of two equally near cuts the one with fewer rows on the left; of equally wide axes the first.
     """
     n_left, n_right = parts.rows_of_sides(cuts)
     nearest = cuts.keep(_best_of_groups(cuts, -np.abs(n_left - n_right)))
-    return _best_of_parts(parts, nearest, Widths(scales, parts).of_parts(nearest))
+    return _best_of_parts(parts, nearest, widths.of_parts(nearest))
 
 
 def by_gain(
-    parts: SortedParts, cuts: Cuts, statistics: Floats, criterion: Criterion, beside: Floats | None = None
+    parts: SortedParts, cuts: Cuts, statistics: Floats, criterion: Criterion, whole: float, beside: Floats | None = None
 ) -> Choice:
-    """Choose the cut that lowers the impurity of the target most; none where no cut lowers it.
+    """Choose the cut that lowers the impurity of the target, ``whole`` in all rows, most; none where no cut lowers it.
 
     With ``beside``, what each cut gains otherwise, the largest sum counts; gains of impurity are then shares of that of
     all rows.
     """
     gains = np.empty(len(cuts))
-    for taken, left, right in _sums_of_sides(parts, cuts, statistics):
+    counted = parts.rows_of_sides(cuts) if parts.are_counted_by(statistics[:, 0]) else None
+    for taken, left, right in _sums_of_sides(parts, cuts, statistics, counted):
         gains[taken] = criterion.impurity(left + right) - criterion.impurity(left) - criterion.impurity(right)
-    whole = float(criterion.impurity(statistics.sum(axis=0)))
     is_gain = gains > LEAST_GAIN * whole
     if beside is not None:
         gains = np.where(is_gain, gains / (whole if whole > 0 else 1.0), 0.0) + beside
@@ -123,12 +127,21 @@ def _best_of_parts(parts: SortedParts, cuts: Cuts, score: Floats) -> Choice:
     return Choice(np.where(has_cut, axis, NO_AXIS), np.where(has_cut, index[axis, every], parts.starts[:-1]))
 
 
-def _sums_of_sides(parts: SortedParts, cuts: Cuts, statistics: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
+def _sums_of_sides(
+    parts: SortedParts, cuts: Cuts, statistics: Floats, counted: tuple[Counts, Counts] | None
+) -> Iterator[tuple[slice, Floats, Floats]]:
+    """Add up statistics left and right of cuts; with ``counted`` the first is the number of rows, which is known."""
     for at in stretches(parts, cuts, statistics.shape[1]):
-        sums = np.zeros((len(at.blocks) + 1, statistics.shape[1]))
+        left, right = np.empty((2, len(at.here), statistics.shape[1]))
         for i, statistic in enumerate(statistics.T):
-            np.cumsum(np.add.reduceat(statistic[at.rows], at.blocks), out=sums[1:, i])
-        yield at.taken, sums[at.here] - sums[at.first], sums[at.last] - sums[at.here]
+            if i == 0 and counted is not None:
+                left[:, 0], right[:, 0] = counted[0][at.taken], counted[1][at.taken]
+                continue
+            sums = np.zeros(len(at.blocks) + 1)
+            np.cumsum(np.add.reduceat(statistic.take(at.rows), at.blocks), out=sums[1:])
+            at_cut = sums[at.here]
+            left[:, i], right[:, i] = at_cut - sums[at.first], sums[at.last] - at_cut
+        yield at.taken, left, right
 
 
 SplitRule = Literal["penalty", "median", "gain", "score"]
@@ -284,10 +297,16 @@ def mondrian_partition(
     share = penalty_weight / (n_counted * len(axes))
     if people is not None:
         people.check_all_rows(parts)
-    rule = _Rule(k, strict, split, scales, kept, criterion, share, limits, persons, people)
+    whole = 0.0 if kept is None or criterion is None else float(criterion.impurity(kept.sum(axis=0)))
+    rule = _Rule(k, strict, split, scales, kept, criterion, share, limits, persons, people, whole)
     counted = np.ones((n_rows, 1)) if weights is None else weights[:, None].astype(np.float64)
     grown = _Growing(counted if kept is None else kept, parts.n_parts)
+    n_parts_numbered = parts.n_parts
     while parts.n_parts:
+        if people is None and parts.n_parts >= _RENUMBERED_AFTER * n_parts_numbered:
+            n_parts_numbered, rows = parts.n_parts, parts.rows[0]
+            parts, rule = parts.renumbered(), rule.of_rows(rows)
+            grown.renumber(rows)
         choice = rule.choose(parts)
         grown.add_level(parts, choice)
         if people is not None:
@@ -314,6 +333,13 @@ class _Rule:
     limits: Sequence[Limit]
     persons: Ids | None = None
     people: PeopleInParts | None = None
+    whole: float = 0.0
+
+    def of_rows(self, rows: Ids) -> _Rule:
+        """Give the same rule for some of the rows, numbered anew."""
+        statistics = None if self.statistics is None else np.asfortranarray(self.statistics[rows])
+        persons = None if self.persons is None else self.persons[rows]
+        return replace(self, statistics=statistics, limits=[own.of_rows(rows) for own in self.limits], persons=persons)
 
     def choose(self, parts: SortedParts) -> Choice:
         """Choose a cut for every part that has one."""
@@ -324,19 +350,20 @@ class _Rule:
         return choice if self.strict else choice.or_else(self._halving(parts))
 
     def _between_values(self, parts: SortedParts, cuts: Cuts) -> Choice:
+        widths = Widths(self.scales, parts)
         if self.split == "penalty":
-            return by_penalty(parts, self.scales, cuts)
-        if self.split == "score" and self.statistics is not None and self.criterion is not None:
-            beside = self.penalty_share * penalty_gains(parts, self.scales, cuts) if self.penalty_share else None
-            chosen = by_gain(parts, cuts, self.statistics, self.criterion, beside)
-            return chosen.or_else(by_penalty(parts, self.scales, cuts))
-        widest = by_width(parts, self.scales, cuts)
+            return by_penalty(parts, widths, cuts)
         if self.split == "median" or self.statistics is None or self.criterion is None:
-            return widest
-        return by_gain(parts, cuts, self.statistics, self.criterion).or_else(widest)
+            return by_width(parts, widths, cuts)
+        if self.split == "gain":
+            chosen = by_gain(parts, cuts, self.statistics, self.criterion, self.whole)
+            return chosen.or_else(by_width(parts, widths, chosen.without(cuts)))
+        beside = self.penalty_share * penalty_gains(parts, widths, cuts) if self.penalty_share else None
+        chosen = by_gain(parts, cuts, self.statistics, self.criterion, self.whole, beside)
+        return chosen.or_else(by_penalty(parts, widths, chosen.without(cuts)))
 
     def _halving(self, parts: SortedParts) -> Choice:
-        return by_width(parts, self.scales, self._allowed(parts, parts.cuts_in_the_middle(self.k)))
+        return by_width(parts, Widths(self.scales, parts), self._allowed(parts, parts.cuts_in_the_middle(self.k)))
 
     def _allowed(self, parts: SortedParts, cuts: Cuts) -> Cuts:
         if self.persons is not None:
@@ -355,6 +382,7 @@ class _Growing:
     def __init__(self, statistics: Numbers, n_roots: int) -> None:
         self._statistics = statistics
         self._node_of_row = np.zeros(len(statistics), dtype=np.int32)
+        self._row = np.arange(len(statistics), dtype=np.int32)
         self._n_nodes = 0
         self._parents = [np.full(n_roots, -1)]
         self._attributes: list[NDArray[np.intp]] = []
@@ -367,7 +395,7 @@ class _Growing:
         """Add the parts of one depth as nodes."""
         nodes = self._n_nodes + np.arange(parts.n_parts)
         self._n_nodes += parts.n_parts
-        self._node_of_row[parts.rows[0]] = nodes[parts.part_of_place]
+        self._node_of_row[self._row[parts.rows[0]]] = nodes[parts.part_of_place]
         is_cut = choice.axis != NO_AXIS
         first_child = np.where(is_cut, self._n_nodes + 2 * (np.cumsum(is_cut) - 1), LEAF)
         at = choice.axis[is_cut], choice.index[is_cut]
@@ -378,6 +406,10 @@ class _Growing:
         self._sizes.append(parts.n_rows)
         rows, starts = parts.rows[0], parts.starts[:-1]
         self._sums.append(np.column_stack([np.add.reduceat(kept[rows], starts) for kept in self._statistics.T]))
+
+    def renumber(self, rows: Ids) -> None:
+        """Go on with some of the rows, numbered anew."""
+        self._statistics, self._row = np.asfortranarray(self._statistics[rows]), self._row[rows]
 
     def partition(self, scales: Scales) -> Partition:
         """Put the nodes together."""
