@@ -6,7 +6,7 @@ Commands, page, report and JSON show every declared figure by its words and its 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
@@ -39,7 +39,7 @@ class Audience(StrEnum):
     ATTACKER = "attacker"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Figure(Generic[Measured]):
     """A figure of risk or of utility.
 
@@ -68,6 +68,7 @@ class Figure(Generic[Measured]):
     words: str
     unit: Unit
     compute: Callable[[Measured], Value | Mapping[Case, Value]]
+    _: KW_ONLY
     direction: Direction = Direction.LOWER
     group: str = ""
     audience: Audience = Audience.EVERYBODY

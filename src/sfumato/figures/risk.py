@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sfumato.attack.risk import ATTACKS, Attacked
@@ -68,7 +69,7 @@ def _of_uniques(name: str) -> Callable[[Attacked], Mapping[Case, Value]]:
     return read
 
 
-def _columns_of_uniques(attacked: Attacked) -> Mapping[Case, Value]:
+def _blamed(attacked: Attacked) -> Mapping[Case, Value]:
     columns = (attacked.applied("uniques") or {}).get("columns", ())
     return {(entry["column"],): entry["share"] for entry in columns[:_COLUMNS_TO_BLAME] if entry["n_minimal"]}
 
@@ -88,160 +89,84 @@ def _few_candidates(attacked: Attacked) -> Mapping[Case, Value]:
     return {case: share for case, share in found if case[0] != found[0][0][0]}
 
 
-_ALL, _SIZES = ATTACKS["reidentification"].title, "Rows by the size of their equivalence class"
-_UNIQUES, _GUESSED = ATTACKS["uniques"].title, ATTACKS["inference"].title
-_LINKED, _MATCHED = ATTACKS["linkage"].title, ATTACKS["containment"].title
-_FEW_CANDIDATES = "{known} with fewer than {0} candidates when {1} of their 1-values are known"
+def _by_all(name: str, words: str, *path: str, unit: Unit = Unit.SHARE, **more: Any) -> Figure[Attacked]:
+    return Figure(name, words, unit, _reidentified(*path), **more)
+
+
+def _under(group: str, *figures: Figure[Attacked]) -> tuple[Figure[Attacked], ...]:
+    return tuple(replace(figure, group=group) for figure in figures)
+
+
+_HOLDER, _ATTACKER = Audience.HOLDER, Audience.ATTACKER
+_IN_TABLE, _NOT_IN_IT = "known to be in the table (prosecutor)", "not known to be in it (journalist)"
+_ANY_ROW = "any of a person's rows named right, one guess a group"
+_FEW = "{known} with fewer than {0} candidates when {1} of their 1-values are known"
 
 FIGURES: tuple[Figure[Attacked], ...] = (
-    Figure(
-        name="marketer",
-        words="share of {counted} re-identified (marketer attack)",
-        unit=Unit.SHARE,
-        compute=_reidentified("marketer"),
-        group=_ALL,
+    *_under(
+        ATTACKS["reidentification"].title,
+        _by_all("marketer", "share of {counted} re-identified (marketer attack)", "marketer"),
+        _by_all("highest_prosecutor", f"highest risk of a {{one}}, {_IN_TABLE}", "prosecutor", "highest"),
+        _by_all("mean_prosecutor", f"mean risk of a {{one}}, {_IN_TABLE}", "prosecutor", "mean", audience=_HOLDER),
+        _by_all("highest_journalist", f"highest risk of a {{one}}, {_NOT_IN_IT}", "journalist", "highest"),
+        _by_all("mean_journalist", f"mean risk of a {{one}}, {_NOT_IN_IT}", "journalist", "mean", audience=_HOLDER),
+        _by_all("n_found", "{whose} found with certainty", "n_found", unit=Unit.COUNT, audience=_HOLDER),
+        _by_all("highest_any_row", f"{_ANY_ROW}: highest", "any_row", "highest", audience=_HOLDER),
+        _by_all("mean_any_row", f"{_ANY_ROW}: mean", "any_row", "mean", audience=_HOLDER),
+        _by_all(
+            "largest_share", "largest share of one person in the rows of a group", "largest_share", audience=_HOLDER
+        ),
     ),
-    Figure(
-        name="highest_prosecutor",
-        words="highest risk of a {one}, known to be in the table (prosecutor)",
-        unit=Unit.SHARE,
-        compute=_reidentified("prosecutor", "highest"),
-        group=_ALL,
+    *_under(
+        "Rows by the size of their equivalence class",
+        Figure("rows_in_groups", "rows in groups of {0}", Unit.COUNT, _by_class_size, audience=_ATTACKER),
     ),
-    Figure(
-        name="mean_prosecutor",
-        words="mean risk of a {one}, known to be in the table (prosecutor)",
-        unit=Unit.SHARE,
-        compute=_reidentified("prosecutor", "mean"),
-        group=_ALL,
-        audience=Audience.HOLDER,
+    *_under(
+        ATTACKS["uniques"].title,
+        Figure(
+            "unique_rows",
+            "rows that are unique on {0} or fewer columns",
+            Unit.COUNT,
+            _of_uniques("n_rows_with"),
+            audience=_HOLDER,
+        ),
+        Figure(
+            "minimal_uniques",
+            "minimal sample uniques of {0} or fewer columns",
+            Unit.COUNT,
+            _of_uniques("n_minimal"),
+            audience=_ATTACKER,
+        ),
+        Figure("uniques_with", "of these with '{0}'", Unit.SHARE, _blamed, audience=_ATTACKER),
     ),
-    Figure(
-        name="highest_journalist",
-        words="highest risk of a {one}, not known to be in it (journalist)",
-        unit=Unit.SHARE,
-        compute=_reidentified("journalist", "highest"),
-        group=_ALL,
+    *_under(
+        ATTACKS["inference"].title,
+        Figure(
+            "guessed_right",
+            "'{0}' guessed right (majority value: {1})",
+            Unit.SHARE,
+            _by_column("with_release"),
+            baseline=_by_column("with_original"),
+        ),
+        Figure(
+            "breach_increase",
+            "'{0}': breach increase in % (95 %: {1} to {2})",
+            Unit.NUMBER,
+            _of_each("inference", _breach_increase),
+            audience=_ATTACKER,
+            baseline=lambda _: {},
+        ),
     ),
-    Figure(
-        name="mean_journalist",
-        words="mean risk of a {one}, not known to be in it (journalist)",
-        unit=Unit.SHARE,
-        compute=_reidentified("journalist", "mean"),
-        group=_ALL,
-        audience=Audience.HOLDER,
+    *_under(
+        ATTACKS["linkage"].title,
+        Figure(
+            "linked", "{known} found by the worst {0}", Unit.COUNT, _by_background("n_reidentified"), audience=_HOLDER
+        ),
+        Figure("linked_by", "the worst {0}", Unit.NAMES, _by_background("columns"), audience=_ATTACKER),
     ),
-    Figure(
-        name="n_found",
-        words="{whose} found with certainty",
-        unit=Unit.COUNT,
-        compute=_reidentified("n_found"),
-        group=_ALL,
-        audience=Audience.HOLDER,
-    ),
-    Figure(
-        name="highest_any_row",
-        words="any of a person's rows named right, one guess a group: highest",
-        unit=Unit.SHARE,
-        compute=_reidentified("any_row", "highest"),
-        group=_ALL,
-        audience=Audience.HOLDER,
-    ),
-    Figure(
-        name="mean_any_row",
-        words="any of a person's rows named right, one guess a group: mean",
-        unit=Unit.SHARE,
-        compute=_reidentified("any_row", "mean"),
-        group=_ALL,
-        audience=Audience.HOLDER,
-    ),
-    Figure(
-        name="largest_share",
-        words="largest share of one person in the rows of a group",
-        unit=Unit.SHARE,
-        compute=_reidentified("largest_share"),
-        group=_ALL,
-        audience=Audience.HOLDER,
-    ),
-    Figure(
-        name="rows_by_class_size",
-        words="rows in groups of {0}",
-        unit=Unit.COUNT,
-        compute=_by_class_size,
-        group=_SIZES,
-        audience=Audience.ATTACKER,
-    ),
-    Figure(
-        name="unique_rows",
-        words="rows that are unique on {0} or fewer columns",
-        unit=Unit.COUNT,
-        compute=_of_uniques("n_rows_with"),
-        group=_UNIQUES,
-        audience=Audience.HOLDER,
-    ),
-    Figure(
-        name="minimal_uniques",
-        words="minimal sample uniques of {0} or fewer columns",
-        unit=Unit.COUNT,
-        compute=_of_uniques("n_minimal"),
-        group=_UNIQUES,
-        audience=Audience.ATTACKER,
-    ),
-    Figure(
-        name="minimal_uniques_with",
-        words="of these with '{0}'",
-        unit=Unit.SHARE,
-        compute=_columns_of_uniques,
-        group=_UNIQUES,
-        audience=Audience.ATTACKER,
-    ),
-    Figure(
-        name="guessed_right",
-        words="'{0}' guessed right (majority value: {1})",
-        unit=Unit.SHARE,
-        compute=_by_column("with_release"),
-        group=_GUESSED,
-        baseline=_by_column("with_original"),
-    ),
-    Figure(
-        name="breach_increase",
-        words="'{0}': breach increase in % (95 %: {1} to {2})",
-        unit=Unit.NUMBER,
-        compute=_of_each("inference", _breach_increase),
-        group=_GUESSED,
-        audience=Audience.ATTACKER,
-        baseline=lambda _: {},
-    ),
-    Figure(
-        name="linked",
-        words="{known} found by the worst {0}",
-        unit=Unit.COUNT,
-        compute=_by_background("n_reidentified"),
-        group=_LINKED,
-        audience=Audience.HOLDER,
-    ),
-    Figure(
-        name="linked_by",
-        words="the worst {0}",
-        unit=Unit.NAMES,
-        compute=_by_background("columns"),
-        group=_LINKED,
-        audience=Audience.ATTACKER,
-    ),
-    Figure(
-        name="fewest_candidates",
-        words=_FEW_CANDIDATES,
-        unit=Unit.SHARE,
-        compute=_fewest_candidates,
-        group=_MATCHED,
-        audience=Audience.HOLDER,
-    ),
-    Figure(
-        name="few_candidates",
-        words=_FEW_CANDIDATES,
-        unit=Unit.SHARE,
-        compute=_few_candidates,
-        group=_MATCHED,
-        audience=Audience.ATTACKER,
+    *_under(
+        ATTACKS["containment"].title,
+        Figure("fewest_candidates", _FEW, Unit.SHARE, _fewest_candidates, audience=_HOLDER),
+        Figure("few_candidates", _FEW, Unit.SHARE, _few_candidates, audience=_ATTACKER),
     ),
 )
