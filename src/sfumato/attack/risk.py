@@ -365,11 +365,6 @@ def risk_of(
     return Attacked(original, released, manifest, **settings).to_dict(progress)
 
 
-def reidentification_of(original: AnyTable, released: AnyTable, manifest: Manifest | None = None) -> dict[str, Any]:
-    """Re-identification alone, see :meth:`Attacked.reidentified`."""
-    return Attacked(original, released, manifest).reidentified()
-
-
 def attacked_rows(original: AnyTable, manifest: Manifest | None) -> AnyTable:
     """Take the rows of the original that a release was made of: without those that were left out beforehand.
 

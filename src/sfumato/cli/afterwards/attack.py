@@ -146,6 +146,7 @@ def command(
       sfumato attack --hold-out .5                      # what sfumato.toml says
     """
     _check_forms(reference, control, hold_out, settings)
+    drawn: dict[str, Any] = {"include_target": infer_target, "seed": seed}
     if hold_out is not None:
         if len(tables) > 1:
             problem = "--hold-out needs one table, of which a release is made."
@@ -155,7 +156,7 @@ def command(
         from sfumato.cli.afterwards.control_attacks import attack_held_out
 
         data = tables[0] if tables else None
-        attack_held_out(data, hold_out, settings, include_target=infer_target, seed=seed, as_json=as_json)
+        attack_held_out(data, hold_out, settings, as_json=as_json, **drawn)
         return
     roles = given_roles(settings)
     has_own_tokens = bool(settings["missing"])
@@ -170,28 +171,11 @@ def command(
         if control is not None:
             check_data_there(control)
         options = read_options(settings)
-        if control is not None:
-            attack_with_control(
-                (original, released, control),
-                manifest_path,
-                options,
-                roles,
-                include_target=infer_target,
-                seed=seed,
-                as_json=as_json,
-            )
-            return
-        attack_pair(
-            original,
-            released,
-            manifest_path,
-            options,
-            roles,
-            sample_fraction=sample_fraction,
-            include_target=infer_target,
-            seed=seed,
-            as_json=as_json,
-        )
+        pair = _read(original, released, manifest_path, options, roles)
+        if control is None:
+            attack_pair(*pair, as_json=as_json, sample_fraction=sample_fraction, **drawn)
+        else:
+            attack_with_control(*pair, control, options, as_json=as_json, **drawn)
         return
     if len(tables) != 1 or manifest_path is None:
         problem = "--reference needs one released table and its --manifest."
@@ -411,28 +395,16 @@ _WIDTH = 68
 
 
 def attack_pair(
-    original_path: str,
-    released_path: str,
-    manifest_path: str | None,
-    options: ReadOptions,
-    roles: dict[str, Role],
-    *,
-    sample_fraction: float | None,
-    include_target: bool,
-    seed: int,
-    as_json: bool,
+    original: AnyTable, released: AnyTable, manifest: Manifest | None, *, as_json: bool, **settings: Any
 ) -> None:
-    """Read both tables, attack the original as it is and the release, and show what was found."""
+    """Attack the original as it is and the release, and show what was found."""
     from sfumato.attack.inference import ScoresInMemory
     from sfumato.attack.risk import Attacked, attacked_rows
     from sfumato.cli.speaking.summary import show_persons
     from sfumato.report.measured import figures_of
 
-    original, released, manifest = _read(original_path, released_path, manifest_path, options, roles)
     show_persons(original)
-    original = attacked_rows(original, manifest)
-    settings: dict[str, Any] = {"sample_fraction": sample_fraction, "include_target": include_target, "seed": seed}
-    settings["kept"] = ScoresInMemory()
+    original, settings = attacked_rows(original, manifest), {**settings, "kept": ScoresInMemory()}
     bar, progress = progress_bar("attacking")
     with bar:
         before, after = Attacked(original, original, **settings), Attacked(original, released, manifest, **settings)
@@ -446,24 +418,22 @@ def attack_pair(
 
 
 def attack_with_control(
-    paths: tuple[str, str, str],
-    manifest_path: str | None,
+    original: AnyTable,
+    released: AnyTable,
+    manifest: Manifest | None,
+    control_path: str,
     options: ReadOptions,
-    roles: dict[str, Role],
     *,
-    include_target: bool,
-    seed: int,
     as_json: bool,
+    **settings: Any,
 ) -> None:
-    """Read original, release and control people, whose columns have the original's roles, and attack."""
+    """Read control people, whose columns have the original's roles, and attack."""
     from sfumato.cli.afterwards.control_attacks import show_attacks
     from sfumato.cli.speaking.summary import show_repeating
     from sfumato.publishing.reaudit import as_prepared, read_original
     from sfumato.table.io.read import read_table
     from sfumato.table.persons import identifiers_of
 
-    original_path, released_path, control_path = paths
-    original, released, manifest = _read(original_path, released_path, manifest_path, options, roles)
     show_repeating(identifiers_of(original))
     if manifest is None:
         control = read_table(control_path, options=replace(options, mixed_as_text=True))
@@ -471,7 +441,7 @@ def attack_with_control(
         control = read_original(control_path, replace(options, missing=manifest.missing_tokens), manifest)
         control, _ = as_prepared(control, manifest)
     control = with_given_roles(control, _shared(_roles_of(original), control))
-    show_attacks(original, control, released, manifest, include_target=include_target, seed=seed, as_json=as_json)
+    show_attacks(original, control, released, manifest, as_json=as_json, **settings)
 
 
 def _read(
