@@ -59,7 +59,8 @@ class Figure(Generic[Measured]):
         Heading that it is shown under.
     audience : Audience
     heading : str
-        A word or two for a column of a table. A figure of releases that has one is a column of every comparison.
+        A word or two for a column of a table. A figure of releases that has one (and no cases) is a column of every
+        comparison.
     baseline : callable or None
         Gives the value before, of what was measured of the *release*; ``None``: the value of the original.
     """

@@ -102,10 +102,13 @@ _IN_TABLE, _NOT_IN_IT = "known to be in the table (prosecutor)", "not known to b
 _ANY_ROW = "any of a person's rows named right, one guess a group"
 _FEW = "{known} with fewer than {0} candidates when {1} of their 1-values are known"
 
+MARKETER = _by_all("marketer", "share of {counted} re-identified (marketer attack)", "marketer")
+"""Risk by which a comparison ranks."""
+
 FIGURES: tuple[Figure[Attacked], ...] = (
     *_under(
         ATTACKS["reidentification"].title,
-        _by_all("marketer", "share of {counted} re-identified (marketer attack)", "marketer"),
+        MARKETER,
         _by_all("highest_prosecutor", f"highest risk of a {{one}}, {_IN_TABLE}", "prosecutor", "highest"),
         _by_all("mean_prosecutor", f"mean risk of a {{one}}, {_IN_TABLE}", "prosecutor", "mean", audience=_HOLDER),
         _by_all("highest_journalist", f"highest risk of a {{one}}, {_NOT_IN_IT}", "journalist", "highest"),

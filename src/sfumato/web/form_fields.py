@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -32,8 +31,3 @@ class Field:
     def is_typed(self) -> bool:
         """Whether people type what it holds, and may be told what is wrong with it."""
         return not self.choices and not self.is_check
-
-
-def values_of(fields: Sequence[Field], form: Mapping[str, object]) -> dict[str, str]:
-    """Take fields out of what was sent; those that were not sent are empty."""
-    return {one.name: str(form.get(one.name, "")).strip() for one in fields}

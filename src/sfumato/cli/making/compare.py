@@ -318,6 +318,7 @@ def _write(found: Comparison, settings: dict[str, Any]) -> None:
 def _draw(found: Comparison, path: str, *, force: bool) -> None:
     from sfumato.displays.base import save
     from sfumato.displays.frontier import FrontierDisplay
+    from sfumato.figures.risk import MARKETER
 
     measured = (found.original["utility"] or {}).get("majority_accuracy")
     display = FrontierDisplay.from_points(
@@ -325,7 +326,7 @@ def _draw(found: Comparison, path: str, *, force: bool) -> None:
         original_utility=found.original_utility,
         majority_utility=0.5 if found.utility_name == "AUC" else measured,
         utility_name=f"mean {found.utility_name}",
-        risk_name=f"share of {found.counted} re-identified (marketer attack)",
+        risk_name=MARKETER.words.format(counted=found.counted),
     )
     save(display, path, force=force)
 
