@@ -323,14 +323,17 @@ def risk_of(
     released: AnyTable,
     manifest: Manifest | None = None,
     *,
+    sample_fraction: float | None = None,
+    include_target: bool = False,
+    seed: int = 0,
+    kept: KeptScores | None = None,
     progress: Progress | None = None,
-    **settings: Any,
 ) -> dict[str, Any]:
     """Attack a release in every way that applies.
 
     Parameters
     ----------
-    original, released, manifest, settings
+    original, released, manifest, sample_fraction, include_target, seed, kept
         See :class:`Attacked`.
 
     Returns
@@ -362,7 +365,8 @@ def risk_of(
     >>> risk_of(people, people)["headline"]
     {'marketer': 0.666666666667, 'highest_prosecutor': 1.0, 'counted': 'people'}
     """
-    return Attacked(original, released, manifest, **settings).to_dict(progress)
+    settings: dict[str, Any] = {"sample_fraction": sample_fraction, "include_target": include_target}
+    return Attacked(original, released, manifest, seed=seed, kept=kept, **settings).to_dict(progress)
 
 
 def attacked_rows(original: AnyTable, manifest: Manifest | None) -> AnyTable:
