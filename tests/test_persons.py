@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato
-from sfumato.attack.risk import reidentification_of
+from sfumato.attack.risk import Attacked
 from sfumato.audit.auditor import AuditorHas, PublisherKnows
 from sfumato.audit.verify import audit_release
 from sfumato.cli.main import run
@@ -657,7 +657,7 @@ def test_a_comparison_says_what_its_risk_is_a_share_of(folder):
     """Points of both kinds are put in one unit: rows, where one of them could count no people."""
     table = visits()
     persons, rows = table, table.with_schema({"patient": "identifier"})
-    by_people, by_rows = reidentification_of(persons, persons), reidentification_of(rows, rows)
+    by_people, by_rows = (Attacked(one, one).reidentified() for one in (persons, rows))
 
     assert counted_by_all([{"risk": by_people}, {"risk": None}]) == "people"
     assert counted_by_all([{"risk": by_people}, {"risk": by_rows}]) == "rows"

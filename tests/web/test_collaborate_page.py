@@ -398,7 +398,8 @@ class TestForms:
         assert browser.page.job("collaborate") is None
         beside = re.search(rf'id="{form}-{field}".*?</div>', text, flags=re.DOTALL)[0]
         assert words in shown(beside)
-        assert f'aria-invalid="true" aria-describedby="problem-{form}-{field}"' in beside
+        about = rf'aria-invalid="true" aria-describedby="problem-{form}-{field}( {form}-{field}-hint)?"'
+        assert re.search(about, beside)
 
     def test_every_control_has_a_label(self, browser, project):
         browser.page.state.update(project=str(project))

@@ -105,14 +105,14 @@ def test_audited_files_are_there_before_risk_is_measured_and_both_before_utility
         assert len(seen) == 2, "utility is measured last"
         raise InvalidParameterError("n_folds", "got 5", allowed="less")
 
-    attack = measured.risk_of
+    attack = measured.Attacked
 
     def risk(*given, **more):
         assert len(seen) == 1, "the audited files come before risk"
         return attack(*given, **more)
 
     monkeypatch.setattr(measured, "evaluate", utility)
-    monkeypatch.setattr(measured, "risk_of", risk)
+    monkeypatch.setattr(measured, "Attacked", risk)
     folder.mkdir()
     last = tasks.make(folder, Looking(), project=str(project))
     audited, first = seen

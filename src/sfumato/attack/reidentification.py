@@ -22,8 +22,6 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,7 +34,6 @@ from sfumato.attack.person_risk import person_risks
 
 Ids = NDArray[np.int64]
 
-SHARE, COUNT = "share", "count"
 PEOPLE, ROWS = "people", "rows"
 """What risks are shares of: rows, where persons may have several and nothing tells whose each released row is."""
 
@@ -97,47 +94,6 @@ def reidentification_risk(tables: Correspondence, *, sample_fraction: float | No
     if by_persons is None:
         return by_rows
     return {"counted": PEOPLE, **by_persons, "n_released": tables.released.n_rows, "by_rows": by_rows}
-
-
-def in_one_unit(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Give the risks of an original and of a release both by people or, where only these were counted, by rows."""
-    if before["counted"] == after["counted"]:
-        return before, after
-    return before.get("by_rows", before), after.get("by_rows", after)
-
-
-@dataclass(frozen=True)
-class RiskFigure:
-    """A figure before and after, in the words that the command, the page and the report print."""
-
-    what: str
-    unit: str
-    before: float | int
-    after: float | int
-    is_detail: bool
-
-
-def reidentification_figures(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[RiskFigure]:
-    """List the risks of an original and of a release, both by people or both by rows.
-
-    Of one unit there is one risk, so that its mean, and the share re-identified, are never above the highest.
-    """
-    old, new = in_one_unit(before, after)
-    counted, one = (PEOPLE, "person") if new["counted"] == PEOPLE else (ROWS, "row")
-    share = f"share of {counted} re-identified (marketer attack)"
-    yield RiskFigure(share, SHARE, old["marketer"], new["marketer"], False)
-    for who, words in (("prosecutor", "known to be in the table"), ("journalist", "not known to be in it")):
-        for what in ("highest", "mean"):
-            label = f"{what} risk of a {one}, {words} ({who})"
-            yield RiskFigure(label, SHARE, old[who][what], new[who][what], what == "mean")
-    found = "people whose row is found with certainty" if counted == PEOPLE else "rows found with certainty"
-    yield RiskFigure(found, COUNT, old["n_found"], new["n_found"], True)
-    if "any_row" in new:
-        for what in ("highest", "mean"):
-            label = f"any of a person's rows named right, one guess a group: {what}"
-            yield RiskFigure(label, SHARE, old["any_row"][what], new["any_row"][what], True)
-        largest = "largest share of one person in the rows of a group"
-        yield RiskFigure(largest, SHARE, old["largest_share"], new["largest_share"], True)
 
 
 def _row_risks(tables: Correspondence, sample_fraction: float | None) -> dict[str, Any]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -216,6 +218,106 @@ _NO_COLUMNS = "no released quasi-identifier comes from a column of the original"
 _NO_SENSITIVE = "the original has no sensitive column"
 
 
+class Attacked:
+    """A table that is attacked by its original: what each attack finds, made when it is first asked for.
+
+    Parameters
+    ----------
+    original, released : Table or BinaryTable
+        The original's roles say which columns are sensitive, the release's which are quasi-identifiers. The risk before
+        anything is done is that of the original, attacked by itself.
+    manifest : Manifest or None
+        Tells how columns were recoded; ``None`` takes all released cells as values.
+    sample_fraction : float or None
+        Share of the population that was released, see :func:`sfumato.attack.class_risk.risks_of_classes`.
+    include_target : bool
+        Whether to infer the target too.
+    seed : int
+        Of everything that is drawn.
+    kept : KeptScores or None
+        What attackers score with the original, from attacks on other releases of it: this is then not measured again.
+        See :class:`sfumato.attack.inference.ScoresInMemory`.
+    kept_rows : array or None
+        Rows of the original that were released, where whoever made the release says so.
+
+    Raises
+    ------
+    SchemaError
+        If released cells cannot be read beside the original's.
+    ManifestError
+        If the manifest cannot be read.
+    """
+
+    def __init__(
+        self,
+        original: AnyTable,
+        released: AnyTable,
+        manifest: Manifest | None = None,
+        *,
+        sample_fraction: float | None = None,
+        include_target: bool = False,
+        seed: int = 0,
+        kept: KeptScores | None = None,
+        kept_rows: NDArray[np.intp] | None = None,
+    ) -> None:
+        self.original, self.released, self.manifest, self.kept_rows = original, released, manifest, kept_rows
+        self.tables = Correspondence(original, released, manifest)
+        self.sample_fraction, self.include_target, self.seed, self.kept = sample_fraction, include_target, seed, kept
+        self._results: dict[str, Any] = {}
+
+    @property
+    def rows_are_people(self) -> bool:
+        """Whether everybody has one row."""
+        return not self.tables.may_repeat
+
+    def result(self, attack: str) -> Any:
+        """Give what one of :data:`ATTACKS` finds, or ``{"not_applicable": reason}``."""
+        if attack not in self._results:
+            self._results[attack] = ATTACKS[attack].run(self)
+        return self._results[attack]
+
+    def applied(self, attack: str) -> Any:
+        """Give what an attack finds; ``None`` where it does not apply."""
+        found = self.result(attack)
+        return None if isinstance(found, Mapping) and NOT_APPLICABLE in found else found
+
+    def by_rows(self) -> Self:
+        """Give the same table with shares of rows where re-identification was counted by persons as well as by rows."""
+        found, other = self.result("reidentification"), copy(self)
+        other._results = self._results | {"reidentification": found.get("by_rows", found)}
+        return other
+
+    def reidentified(self) -> dict[str, Any]:
+        """Re-identification alone, as :func:`risk_of` measures it: ``headline`` and ``reidentification``.
+
+        For those who compare many releases: the other attacks take far longer, and show what is left of one release.
+        """
+        found = self.result("reidentification")
+        return {"headline": _headline(found), "reidentification": found}
+
+    def to_dict(self, progress: Progress | None = None) -> dict[str, Any]:
+        """Make every attack, and give what :func:`risk_of` does."""
+        found: dict[str, Any] = {}
+        for number, name in enumerate(ATTACKS):
+            if progress is not None:
+                progress(number, len(ATTACKS), name.replace("_", " "))
+            found[name] = self.result(name)
+        if progress is not None:
+            progress(len(ATTACKS), len(ATTACKS), "risk")
+        return {"headline": _headline(found["reidentification"]), "rows_are_people": self.rows_are_people} | found
+
+
+def in_one_unit(before: Attacked, after: Attacked) -> tuple[Attacked, Attacked]:
+    """Give an original and a release with risks both of people or, where only these were counted in one, of rows.
+
+    Of one unit there is one risk, so that its mean, and the share re-identified, are never above the highest.
+    """
+    found = [one.applied("reidentification") for one in (before, after)]
+    if None in found or found[0]["counted"] == found[1]["counted"]:
+        return before, after
+    return before.by_rows(), after.by_rows()
+
+
 def risk_of(
     original: AnyTable,
     released: AnyTable,
@@ -231,20 +333,8 @@ def risk_of(
 
     Parameters
     ----------
-    original, released : Table or BinaryTable
-        The original's roles say which columns are sensitive, the release's which are quasi-identifiers.
-    manifest : Manifest or None
-        Tells how columns were recoded; ``None`` takes all released cells as values. The risk before anything is done
-        is ``risk_of(original, original)``.
-    sample_fraction : float or None
-        Share of the population that was released, see :func:`sfumato.attack.class_risk.risks_of_classes`.
-    include_target : bool
-        Whether to infer the target too.
-    seed : int
-        Of everything that is drawn.
-    kept : KeptScores or None
-        What attackers score with the original, from attacks on other releases of it: this is then not measured again.
-        See :class:`sfumato.attack.inference.ScoresInMemory`.
+    original, released, manifest, sample_fraction, include_target, seed, kept
+        See :class:`Attacked`.
 
     Returns
     -------
@@ -275,32 +365,8 @@ def risk_of(
     >>> risk_of(people, people)["headline"]
     {'marketer': 0.666666666667, 'highest_prosecutor': 1.0, 'counted': 'people'}
     """
-    tables = Correspondence(original, released, manifest)
-    steps: Mapping[str, Callable[[], Any]] = {
-        "reidentification": lambda: _reidentification(tables, sample_fraction),
-        "class_sizes": lambda: _class_sizes(tables),
-        "uniques": lambda: _uniques(tables),
-        "inference": lambda: _inference(tables, include_target, seed, kept),
-        "linkage": lambda: _linkage(tables),
-        "containment": lambda: _containment(tables, manifest, seed),
-    }
-    found: dict[str, Any] = {}
-    for number, (name, step) in enumerate(steps.items()):
-        if progress is not None:
-            progress(number, len(steps), name.replace("_", " "))
-        found[name] = step()
-    if progress is not None:
-        progress(len(steps), len(steps), "risk")
-    return {"headline": _headline(found["reidentification"]), "rows_are_people": not tables.may_repeat} | found
-
-
-def reidentification_of(original: AnyTable, released: AnyTable, manifest: Manifest | None = None) -> dict[str, Any]:
-    """Re-identification alone, as :func:`risk_of` measures it: ``headline`` and ``reidentification``.
-
-    For those who compare many releases: the other attacks take far longer, and show what is left of one release.
-    """
-    found = _reidentification(Correspondence(original, released, manifest), None)
-    return {"headline": _headline(found), "reidentification": found}
+    settings: dict[str, Any] = {"sample_fraction": sample_fraction, "include_target": include_target}
+    return Attacked(original, released, manifest, seed=seed, kept=kept, **settings).to_dict(progress)
 
 
 def attacked_rows(original: AnyTable, manifest: Manifest | None) -> AnyTable:
@@ -323,19 +389,20 @@ def _headline(found: Mapping[str, Any]) -> dict[str, Any]:
     return {"marketer": found["marketer"], "highest_prosecutor": highest, "counted": found["counted"]}
 
 
-def _reidentification(tables: Correspondence, sample_fraction: float | None) -> dict[str, Any]:
-    if tables.is_synthetic:
+def _reidentification(attacked: Attacked) -> dict[str, Any]:
+    if attacked.tables.is_synthetic:
         return {NOT_APPLICABLE: _SYNTHETIC}
-    return reidentification_risk(tables, sample_fraction=sample_fraction)
+    return reidentification_risk(attacked.tables, sample_fraction=attacked.sample_fraction)
 
 
-def _class_sizes(tables: Correspondence) -> Any:
-    if tables.is_synthetic:
+def _class_sizes(attacked: Attacked) -> Any:
+    if attacked.tables.is_synthetic:
         return {NOT_APPLICABLE: _SYNTHETIC}
-    return class_size_distribution(tables.classes.sizes)
+    return class_size_distribution(attacked.tables.classes.sizes)
 
 
-def _uniques(tables: Correspondence) -> dict[str, Any]:
+def _uniques(attacked: Attacked) -> dict[str, Any]:
+    tables = attacked.tables
     if tables.is_synthetic:
         return {NOT_APPLICABLE: _SYNTHETIC}
     found = minimal_uniques(tables.released, tables.quasi_identifiers, largest=LARGEST_SET, within=tables.pieces)
@@ -359,12 +426,13 @@ def _shown_names(tables: Correspondence, names: Sequence[str]) -> dict[str, str]
     return shown
 
 
-def _inference(tables: Correspondence, include_target: bool, seed: int, kept: KeptScores | None) -> Any:
-    found = attribute_inference(tables, include_target=include_target, seed=seed, kept=kept)
-    return found or {NOT_APPLICABLE: _NO_SENSITIVE}
+def _inference(attacked: Attacked) -> Any:
+    settings: dict[str, Any] = {"include_target": attacked.include_target, "seed": attacked.seed, "kept": attacked.kept}
+    return attribute_inference(attacked.tables, **settings) or {NOT_APPLICABLE: _NO_SENSITIVE}
 
 
-def _containment(tables: Correspondence, manifest: Manifest | None, seed: int) -> Any:
+def _containment(attacked: Attacked) -> Any:
+    tables, manifest = attacked.tables, attacked.manifest
     if tables.is_synthetic or tables.is_in_pieces:
         return {NOT_APPLICABLE: _SYNTHETIC if tables.is_synthetic else _IN_PIECES}
     attack = containment_attack(tables)
@@ -372,15 +440,16 @@ def _containment(tables: Correspondence, manifest: Manifest | None, seed: int) -
         return {NOT_APPLICABLE: _NOT_BINARY}
     promised = [entry.get("k") for entry in manifest.guarantees] if manifest is not None else []
     crowds = sorted({*CROWDS, *(k for k in promised if isinstance(k, int) and k > 1)})
-    return containment_matching(attack, crowds=crowds, seed=seed)
+    return containment_matching(attack, crowds=crowds, seed=attacked.seed)
 
 
-def _linkage(tables: Correspondence) -> Any:
+def _linkage(attacked: Attacked) -> Any:
     """Find the set of 1, 2 and 3 columns by which most people are found, then most expected.
 
     All sets are tried while sets × rows are up to 20 million (2 million where cells were changed, and the nearest rows
     are sought); else the worst set before is grown by each column that is left, of the 50 that tell most alone.
     """
+    tables = attacked.tables
     if tables.is_synthetic:
         return {NOT_APPLICABLE: _SYNTHETIC}
     names = list(tables.sources)
@@ -420,3 +489,22 @@ def _linked(tables: Correspondence, background: tuple[str, ...]) -> dict[str, An
         "n_reidentified": n_found(per_person, own),
         "expected": round(float(confidence.sum()), 9),
     }
+
+
+@dataclass(frozen=True)
+class Attack:
+    """A way to attack a release; ``title`` is what people read of it, and empty where it is no attack of its own."""
+
+    title: str
+    run: Callable[[Attacked], Any]
+
+
+ATTACKS: Mapping[str, Attack] = {
+    "reidentification": Attack("Finding a person by all quasi-identifiers", _reidentification),
+    "class_sizes": Attack("", _class_sizes),
+    "uniques": Attack("Uniqueness on a few columns", _uniques),
+    "inference": Attack("Guessing a sensitive value", _inference),
+    "linkage": Attack("Linking with another table", _linkage),
+    "containment": Attack("Matching by known 1-values", _containment),
+}
+"""In the order in which they are made and shown; figures read what they find (:mod:`sfumato.figures`)."""

@@ -74,6 +74,12 @@ Numbers = NDArray[np.float64]
 MOST_PEOPLE = 2_000
 SINGLING_OUT, LINKABILITY, INFERENCE, MEMBERSHIP = "singling_out", "linkability", "inference", "membership"
 BY_ALL, BY_QUASI_IDENTIFIERS = "all released columns", "quasi-identifiers"
+_WORDS = {
+    SINGLING_OUT: "singled out by {by}",
+    LINKABILITY: "two databases linked by {by}",
+    INFERENCE: "{column} inferred",
+    MEMBERSHIP: "called a member, and the advantage",
+}
 
 _MOST_IN_CROWD = 20_000
 _MOST_COLUMNS = 50
@@ -122,12 +128,12 @@ def attack_with_controls(
     dict
         ``counted`` (``people``, or ``rows`` where an identifier repeats and nothing tells persons apart: a person's
         rows may then be in both groups), ``n_people`` (released and control), ``n_attacked`` in each group,
-        ``n_crowd``, ``confidence``, ``seed`` and ``attacks``: for each ``attack`` what it is ``by``, ``released`` and
-        ``control`` (``n_people``, ``n_success``, ``rate``, ``interval``), ``guessing`` (success on released people
-        without the release's rows; ``None`` for membership), ``risk`` (``value``, ``interval``; the value is ``None``
-        where the attack succeeds on every control person). Inference has the ``column``. Membership has no risk but the
-        ``advantage`` and the ``auc`` (``value``, ``interval``). Where an attack does not apply, it has
-        ``not_applicable`` with the reason. Fit for JSON; no cell value is in it.
+        ``n_crowd``, ``confidence``, ``seed`` and ``attacks``: for each ``attack`` what it is ``by``, ``what`` it does
+        in words, ``released`` and ``control`` (``n_people``, ``n_success``, ``rate``, ``interval``), ``guessing``
+        (success on released people without the release's rows; ``None`` for membership), ``risk`` (``value``,
+        ``interval``; the value is ``None`` where the attack succeeds on every control person). Inference has the
+        ``column``. Membership has no risk but the ``advantage`` and the ``auc`` (``value``, ``interval``). Where an
+        attack does not apply, it has ``not_applicable`` with the reason. Fit for JSON; no cell value is in it.
 
     Raises
     ------
@@ -240,7 +246,7 @@ class _Attacks:
         else:
             others = self._by_nearest_rows()
         self._say(self._groups.n_attacked * 2, "attacks")
-        return [*singled, *others]
+        return [entry | {"what": _in_words(entry)} for entry in (*singled, *others)]
 
     @property
     def _why_not(self) -> str:
@@ -473,6 +479,11 @@ def _compared(attack: str, by: str, members: Flags, controls: Flags, guessing: f
         "is_better_than_guessing": bool(rate > guessing),
         "risk": _estimate(value, interval),
     }
+
+
+def _in_words(entry: Mapping[str, Any]) -> str:
+    column = f"'{entry['column']}'" if "column" in entry else "sensitive value"
+    return _WORDS[entry["attack"]].format(by=entry["by"], column=column)
 
 
 def _estimate(value: float | None, interval: tuple[float, float]) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from sfumato.evaluation.points import (
 )
 from sfumato.evaluation.requested_guarantees import AskedGuarantee, is_readable
 from sfumato.evaluation.treatment import class_column, stratified_folds
+from sfumato.figures import COMPARED, SCORES, Unit
 from sfumato.manifest import AnyTable, tool_versions
 from sfumato.mechanisms.breach.tradeoff import EvaluationWeights, evaluation_scores
 from sfumato.mechanisms.registry import registered_mechanisms
@@ -55,17 +56,16 @@ from sfumato.table.persons import person_codes
 # Run folder: one JSON file for every finished point, so that a comparison that was ended goes on where it was.
 
 
-RESULT_VERSION = 5
+RESULT_VERSION = 6
 _NUMBER = (int, float)
+_TYPES: Mapping[Unit, tuple[type, ...]] = {Unit.SHARE: _NUMBER, Unit.COUNT: (int,), Unit.NUMBER: _NUMBER}
 _FIELDS: Mapping[str, tuple[type, ...]] = {
     "status": (str,),
     "reason": (str, NoneType),
     "best_level": (*_NUMBER, NoneType),
     "guarantees": (list,),
     "perturbation": (str, NoneType),
-    "n_columns": (int, NoneType),
-    "n_rows": (int, NoneType),
-    "changed_cells_fraction": (*_NUMBER, NoneType),
+    **{figure.name: (*_TYPES[figure.unit], NoneType) for figure in COMPARED},
     "risk": (dict, NoneType),
     "utility": (dict, NoneType),
     "fold_utility": (dict, NoneType),
@@ -260,7 +260,7 @@ def _has_scores(utility: Mapping[str, Any] | None, classifiers: Sequence[str]) -
 
 
 def _has_means(scores: Mapping[str, Any]) -> bool:
-    means = [scores.get(measure, "") for measure in ("auc", "accuracy")]
+    means = [scores.get(score.name, "") for score in SCORES]
     return all(one is None or (isinstance(one, dict) and _is_of(one.get("mean"), _NUMBER)) for one in means)
 
 

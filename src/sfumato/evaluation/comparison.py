@@ -18,6 +18,7 @@ from sfumato.evaluation.points import TIME_LIMITS, USUAL_K, USUAL_L, Measuring, 
 from sfumato.evaluation.promises import PERTURBED, STRICT, group_title, kind_title, promised_kind, sought_kind
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
 from sfumato.evaluation.scores import estimate
+from sfumato.figures import COMPARED, SCORES
 from sfumato.guarantees import GUARANTEES
 from sfumato.learning.fold_scores import compare_folds
 from sfumato.mechanisms.breach.tradeoff import EvaluationWeights, evaluation_scores
@@ -94,10 +95,9 @@ class RankedPoint:
         return group_title(self.kind, self.result["guarantees"])
 
     @property
-    def changed_cells_fraction(self) -> float | None:
-        """Share of the quasi-identifying cells that are not published unchanged."""
-        found: float | None = self.result.get("changed_cells_fraction")
-        return found
+    def figures(self) -> Mapping[str, Any]:
+        """Figures that all points have, by name; ``None`` where nothing was released."""
+        return {figure.name: self.result.get(figure.name) for figure in COMPARED}
 
     @property
     def is_done(self) -> bool:
@@ -249,7 +249,7 @@ def least_risk(points: Sequence[RankedPoint]) -> RankedPoint | None:
     """Point with the least risk; of equal ones that with the fewest changed cells, then the most utility."""
 
     def place(one: RankedPoint) -> tuple[float, float, float]:
-        changed = one.changed_cells_fraction
+        changed = one.figures["changed_cells_fraction"]
         return one.risk or 0.0, 1.0 if changed is None else changed, -(one.utility or 0.0)
 
     return min(points, key=place, default=None)
@@ -384,9 +384,6 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}" + ("" if n == 1 else "s")
 
 
-_NAMES = {"auc": "AUC", "accuracy": "accuracy"}
-
-
 @dataclass(frozen=True)
 class PromiseGroup:
     """Releases that promise the same.
@@ -484,7 +481,7 @@ class Comparison:
     @property
     def utility_name(self) -> str:
         """What utility is the mean of."""
-        return _NAMES[self._measure]
+        return next(score.heading for score in SCORES if score.name == self._measure)
 
     @property
     def original_utility(self) -> float | None:
@@ -531,7 +528,7 @@ class Comparison:
         missing = f" {counted(len(self.not_run), 'point')} not run." if self.not_run else ""
         if chosen is None:
             return f"No release is recommended: {self._why_none()}.{missing}"
-        changed, before = chosen.changed_cells_fraction, self.original_utility
+        changed, before = chosen.figures["changed_cells_fraction"], self.original_utility
         cells = "" if changed is None else f", {changed:.1%} of the cells changed"
         return (
             f"Recommended: {chosen.point.label}. {self._beside_others()}: {self.utility_name} {with_interval(chosen)}"
@@ -645,12 +642,14 @@ class Comparison:
             "meets_guarantee": one.meets,
             "utility": one.utility,
             "risk": one.risk,
-            "n_columns": result["n_columns"],
-            "n_rows": result["n_rows"],
+            **one.figures,
             "on_front": one.on_front,
             "score": one.score,
-            **{f"auc {name}": _mean(scores, name, "auc") for name in self.measuring.classifiers},
-            **{f"accuracy {name}": _mean(scores, name, "accuracy") for name in self.measuring.classifiers},
+            **{
+                f"{score.name} {name}": _mean(scores, name, score.name)
+                for score in SCORES
+                for name in self.measuring.classifiers
+            },
             "seconds": result["seconds"],
             "cpu_seconds": result["cpu_seconds"],
             "peak_memory_bytes": result["peak_memory_bytes"],
@@ -658,7 +657,6 @@ class Comparison:
             "group": None if one is self.ranked_original else one.group,
             "utility_low": one.low,
             "utility_high": one.high,
-            "changed_cells_fraction": one.changed_cells_fraction,
         }
 
     def to_csv(self) -> str:
@@ -716,12 +714,12 @@ class Comparison:
         ]
 
 
-_HEADLINE = ("utility", "risk", "meets", "on_front", "score", "rank", "kind", "group", "changed_cells_fraction")
+_HEADLINE = ("utility", "risk", "meets", "on_front", "score", "rank", "kind", "group")
 
 
 def _headline(one: RankedPoint) -> dict[str, Any]:
     found = {name: getattr(one, name) for name in _HEADLINE}
-    return found | {"utility_low": one.low, "utility_high": one.high}
+    return {**found, **one.figures, "utility_low": one.low, "utility_high": one.high}
 
 
 def with_interval(one: RankedPoint) -> str:

@@ -11,15 +11,15 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from sfumato.attack.risk import reidentification_of
+from sfumato.attack.risk import Attacked
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError, SchemaError, SfumatoError
-from sfumato.evaluation.changed_cells import changed_cells_fraction
 from sfumato.evaluation.classifiers import checked_classifiers
 from sfumato.evaluation.promises import checked_kinds, declared_kind, kind_title
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
-from sfumato.evaluation.scores import MOST_SEED, Estimate, Utility, evaluate
+from sfumato.evaluation.scores import MOST_SEED, Utility, evaluate
 from sfumato.evaluation.treatment import class_column, learned_from, repeatable
-from sfumato.manifest import AnyTable, Manifest
+from sfumato.figures import COMPARED, SCORES
+from sfumato.manifest import AnyTable
 from sfumato.mechanisms.auto import Automatic
 from sfumato.mechanisms.base import Mechanism, MechanismInfo, combinations
 from sfumato.mechanisms.presets import PAPERS_OWN, PRESETS
@@ -440,17 +440,17 @@ def measure_point(table: AnyTable, point: Point, measuring: Measuring) -> dict[s
 
     In the cross-validation the mechanism is fitted on the training rows of each fold alone, so that the same k is
     harder to reach there than on all rows. Where it cannot be reached there, the release stands without utility.
-    Of the attacks only the one whose figure is compared is made, see :func:`sfumato.attack.risk.reidentification_of`.
+    Of the attacks only the one whose figure is compared is made, see
+    :meth:`sfumato.attack.risk.Attacked.reidentified`.
 
     Returns
     -------
     dict
         ``mechanism``, ``parameters``, ``status`` (of :class:`Status`), ``reason``, ``best_level``,
-        ``guarantees`` as audited, ``perturbation`` (how cells were changed, as the manifest names it), ``n_columns`` of
-        the original that something was released of, ``n_rows`` released, ``changed_cells_fraction`` (see
-        :func:`sfumato.evaluation.changed_cells.changed_cells_fraction`), ``risk``, ``utility``, ``fold_utility`` (by
-        measure one number a fold, the mean over the classifiers), ``seconds``, ``cpu_seconds`` and
-        ``peak_memory_bytes``. Fit for JSON; no cell value is in it.
+        ``guarantees`` as audited, ``perturbation`` (how cells were changed, as the manifest names it), every figure of
+        :data:`sfumato.figures.COMPARED` by its name, ``risk``, ``utility``, ``fold_utility`` (by measure one number a
+        fold, the mean over the classifiers), ``seconds``, ``cpu_seconds`` and ``peak_memory_bytes``. Fit for JSON; no
+        cell value is in it.
 
     Examples
     --------
@@ -489,9 +489,7 @@ def unmeasured(point: Point, status: Status, reason: str | None = None) -> dict[
         "best_level": None,
         "guarantees": [],
         "perturbation": None,
-        "n_columns": None,
-        "n_rows": None,
-        "changed_cells_fraction": None,
+        **{figure.name: None for figure in COMPARED},
         "risk": None,
         "utility": None,
         "fold_utility": None,
@@ -518,28 +516,22 @@ def _outcome_in(found: dict[str, Any], place: str = "") -> Iterator[None]:
 
 
 def _release_and_attack(found: dict[str, Any], table: AnyTable, point: Point) -> None:
-    inputs = _input_columns(table)
     if point.mechanism == ORIGINAL:
-        found |= {"n_columns": len(inputs), "n_rows": table.n_rows, "changed_cells_fraction": 0.0}
-        found["risk"] = reidentification_of(table, table)
-        return
-    release = make_release(table, repeatable(build_mechanism(point.mechanism, point.parameters)))
-    found |= {
-        "guarantees": [_plain(entry) for entry in release.manifest.guarantees],
-        "n_columns": len(_source_columns(release.manifest) & inputs),
-        "perturbation": (release.manifest.perturbation or {}).get("kind"),
-        "n_rows": release.table.n_rows,
-        "changed_cells_fraction": changed_cells_fraction(table, release),
-    }
-    found["risk"] = reidentification_of(table, release.table, release.manifest)
+        attacked = Attacked(table, table)
+    else:
+        release = make_release(table, repeatable(build_mechanism(point.mechanism, point.parameters)))
+        found |= {
+            "guarantees": [_plain(entry) for entry in release.manifest.guarantees],
+            "perturbation": (release.manifest.perturbation or {}).get("kind"),
+        }
+        attacked = Attacked(table, release.table, release.manifest, kept_rows=release.kept_rows)
+    found |= {figure.name: figure.value(attacked) for figure in COMPARED}
+    found["risk"] = attacked.reidentified()
 
 
 def _fold_utility(utility: Utility) -> dict[str, list[float | None]]:
     """Average each measure over the classifiers, fold by fold; ``None`` for a fold in which one has no number."""
-    measured: dict[str, list[Estimate | None]] = {
-        "auc": [scores.auc for scores in utility.classifiers.values()],
-        "accuracy": [scores.accuracy for scores in utility.classifiers.values()],
-    }
+    measured = {score.name: [scores.scores[score.name] for scores in utility.classifiers.values()] for score in SCORES}
     return {
         name: [_mean_of(numbers) for numbers in zip(*(one.folds for one in found if one), strict=True)]
         for name, found in measured.items()
@@ -557,19 +549,6 @@ def _plain(entry: Mapping[str, Any]) -> dict[str, Any]:
     is_partial = bool(entry.get("protected")) and set(entry["protected"]) != set(entry["columns"])
     shown = {name: value for name, value in entry.items() if not isinstance(value, list | tuple)}
     return shown | {"is_partial": is_partial}
-
-
-def _source_columns(manifest: Manifest) -> set[str]:
-    """Columns of the original that something was released of."""
-    source_of = {str(entry["name"]): str(entry["column"]) for entry in manifest.recodings}
-    return {source_of.get(column["name"], column["name"]) for column in manifest.output["columns"]}
-
-
-def _input_columns(table: AnyTable) -> set[str]:
-    """Columns that a classifier could learn from."""
-    if isinstance(table, BinaryTable):
-        return {feature.column for feature in table.features} | set(learned_from(table.companions.schema))
-    return set(learned_from(table.schema))
 
 
 def _peak_memory_bytes() -> int | None:

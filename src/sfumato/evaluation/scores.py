@@ -29,7 +29,8 @@ from sfumato.evaluation.treatment import (
     stratified_folds,
     treated,
 )
-from sfumato.learning.fold_scores import area_under_curve, compare_folds
+from sfumato.figures import SCORES, HeldOutFold
+from sfumato.learning.fold_scores import compare_folds
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.base import Mechanism
 from sfumato.progress import Progress
@@ -43,41 +44,6 @@ from sfumato.table.persons import person_codes
 Numbers = NDArray[np.float64]
 CONFIDENCE = 0.95
 MOST_POINTS = 100
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOutFold:
-    """Test rows of one fold: their classes, the predicted ones, and the evidence for each class (rows × classes)."""
-
-    target: Codes
-    predicted: Codes
-    evidence: Numbers
-
-    def accuracy(self) -> float:
-        """Share of rows predicted right."""
-        return float((self.predicted == self.target).mean())
-
-    def recalls(self) -> Numbers:
-        """Share of each class predicted right; not-a-number for a class without rows."""
-        n_classes = self.evidence.shape[1]
-        sizes = np.bincount(self.target, minlength=n_classes)
-        right = np.bincount(self.target[self.predicted == self.target], minlength=n_classes)
-        return np.where(sizes > 0, right / np.maximum(sizes, 1), np.nan)
-
-    def balanced_accuracy(self) -> float:
-        """Mean recall of the classes that have rows."""
-        return float(np.nanmean(self.recalls()))
-
-    def area(self) -> float:
-        """Area under the ROC curve; of several classes the mean over each against the rest.
-
-        Only classes with rows are averaged. Not-a-number where all rows are of one class.
-        """
-        there = np.unique(self.target).tolist()
-        if len(there) < 2:
-            return float("nan")
-        positive = there[1:] if self.evidence.shape[1] == 2 else there
-        return float(np.mean([area_under_curve(self.evidence[:, c], self.target == c) for c in positive]))
 
 
 def held_out_fold(
@@ -212,20 +178,34 @@ class ClassRecall:
 
 @dataclass(frozen=True)
 class ClassifierScores:
-    """How one classifier did; ``auc`` is ``None`` where no fold holds two classes, ``roc`` for more than two."""
+    """How one classifier did: the declared scores by name, where ``None`` says that no fold has one.
 
-    accuracy: Estimate
-    balanced_accuracy: Estimate
-    auc: Estimate | None
+    ``auc`` is ``None`` where no fold holds two classes, ``roc`` for more than two.
+    """
+
+    scores: Mapping[str, Estimate | None]
     recall: tuple[ClassRecall, ...]
     roc: RocCurve | None = None
+
+    @property
+    def accuracy(self) -> Estimate:
+        """Share of rows predicted right."""
+        return _certain(self.scores["accuracy"])
+
+    @property
+    def balanced_accuracy(self) -> Estimate:
+        """Mean recall of the classes."""
+        return _certain(self.scores["balanced_accuracy"])
+
+    @property
+    def auc(self) -> Estimate | None:
+        """Area under the ROC curve."""
+        return self.scores["auc"]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {
-            "accuracy": self.accuracy.to_dict(),
-            "balanced_accuracy": self.balanced_accuracy.to_dict(),
-            "auc": self.auc.to_dict() if self.auc else None,
+            **{name: found.to_dict() if found else None for name, found in self.scores.items()},
             "recall": [recall.to_dict() for recall in self.recall],
             "roc": self.roc.to_dict() if self.roc else None,
         }
@@ -244,8 +224,8 @@ class Utility:
         Rows that were used.
     n_rows_of_table : int
         Rows of the table, more where a sample was drawn.
-    majority_accuracy : float
-        Accuracy of always naming the most frequent class.
+    guessing : mapping of str to float
+        Scores of always naming the most frequent class.
     classifiers : mapping of str to ClassifierScores
     """
 
@@ -254,8 +234,13 @@ class Utility:
     seed: int
     n_rows: int
     n_rows_of_table: int
-    majority_accuracy: float
+    guessing: Mapping[str, float]
     classifiers: Mapping[str, ClassifierScores]
+
+    @property
+    def majority_accuracy(self) -> float:
+        """Accuracy of always naming the most frequent class."""
+        return self.guessing["accuracy"]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; holds no label of a class."""
@@ -266,6 +251,7 @@ class Utility:
             "n_rows": self.n_rows,
             "n_rows_of_table": self.n_rows_of_table,
             "majority_accuracy": self.majority_accuracy,
+            "guessing": dict(self.guessing),
             "classifiers": {name: scores.to_dict() for name, scores in self.classifiers.items()},
         }
 
@@ -346,7 +332,7 @@ def evaluate(
         seed,
         used.n_rows,
         table.n_rows,
-        float(target.counts.max() / used.n_rows),
+        _guessing(target),
         {name: _scores(of_folds, target) for name, of_folds in found.items()},
     )
 
@@ -429,16 +415,23 @@ def _scores(folds: list[HeldOutFold], target: CodedColumn) -> ClassifierScores:
     by_frequency = np.argsort(-target.counts, kind="stable").tolist()
     recalls = np.array([fold.recalls() for fold in folds])
     shares = target.counts / target.counts.sum()
+    scores = {score.name: estimate([score.value(fold) for fold in folds]) for score in SCORES}
+    _certain(scores["accuracy"])
     return ClassifierScores(
-        _certain(estimate([fold.accuracy() for fold in folds])),
-        _certain(estimate([fold.balanced_accuracy() for fold in folds])),
-        estimate([fold.area() for fold in folds]),
+        scores,
         tuple(
             ClassRecall(number, float(shares[place]), estimate(recalls[:, place].tolist()))
             for number, place in enumerate(by_frequency, start=1)
         ),
         pooled_curve(folds, by_frequency[1]) if len(by_frequency) == 2 else None,
     )
+
+
+def _guessing(target: CodedColumn) -> dict[str, float]:
+    """Scores of somebody who looks at no column: always the most frequent class, with equal evidence for all."""
+    most = np.full(len(target.codes), int(np.argmax(target.counts)), dtype=np.int32)
+    fold = HeldOutFold(target.codes, most, np.zeros((len(most), target.n_distinct)))
+    return {score.name: score.value(fold) for score in SCORES}
 
 
 def _certain(found: Estimate | None) -> Estimate:

@@ -6,21 +6,22 @@ only. Where something cannot be measured, the reason stands in its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from sfumato.attack.inference import ScoresInMemory
-from sfumato.attack.reidentification import COUNT, PEOPLE, ROWS, SHARE, reidentification_figures
-from sfumato.attack.risk import NOT_APPLICABLE, attacked_rows, risk_of
+from sfumato.attack.reidentification import PEOPLE, ROWS
+from sfumato.attack.risk import ATTACKS, NOT_APPLICABLE, Attacked, attacked_rows, in_one_unit
 from sfumato.displays.risk import RiskCurve, curves_before_and_after
 from sfumato.errors import SfumatoError
 from sfumato.evaluation.classifiers import CLASSIFIERS
 from sfumato.evaluation.points import Measuring, n_levels, quick_classifiers
 from sfumato.evaluation.scores import ClassifierScores, Utility, evaluate
 from sfumato.evaluation.treatment import class_column
+from sfumato.figures import FIGURES, SCORES, Audience
 from sfumato.manifest import AnyTable
 from sfumato.mechanisms.base import Mechanism, Release
 from sfumato.progress import Progress
@@ -33,14 +34,10 @@ MOST_LEVELS = 500_000
 """Different values of all columns up to which classifiers are trained unasked: some minutes' work."""
 _ALL_DIFFERENT = "every row has its own target value, so there is nothing to learn"
 
-_ATTACKS = {
-    "reidentification": "Finding a person by all quasi-identifiers",
-    "uniques": "Uniqueness on a few columns",
-    "inference": "Guessing a sensitive value",
-    "linkage": "Linking with another table",
-    "containment": "Matching by known 1-values",
+_WORDS = {
+    PEOPLE: {"counted": "people", "one": "person", "whose": "people whose row is"},
+    ROWS: {"counted": "rows", "one": "row", "whose": "rows"},
 }
-_METRICS = ("accuracy", "balanced_accuracy", "auc")
 
 
 def utility_kept(
@@ -134,8 +131,8 @@ def _compared(before: Utility, after: Utility) -> dict[str, Any]:
         {
             "name": name,
             "title": CLASSIFIERS[name].title,
-            "before": {metric: old[name][metric] for metric in _METRICS},
-            "after": {metric: new[name][metric] for metric in _METRICS},
+            "before": {score.name: old[name][score.name] for score in SCORES},
+            "after": {score.name: new[name][score.name] for score in SCORES},
             "recall": _recalls(old[name]["recall"], new[name]["recall"]),
         }
         for name in new
@@ -149,6 +146,8 @@ def _compared(before: Utility, after: Utility) -> dict[str, Any]:
         "n_rows": before.n_rows,
         "n_rows_of_table": before.n_rows_of_table,
         "majority_accuracy": before.majority_accuracy,
+        "guessing": dict(before.guessing),
+        "scores": [{"name": score.name, "heading": score.heading, "words": score.words} for score in SCORES],
         "classifiers": classifiers,
         "best": best,
         "roc": curves if all(curves.values()) else None,
@@ -178,18 +177,44 @@ def risk_left(release: Release, original: AnyTable | None, *, progress: Progress
     Returns
     -------
     dict
-        ``before`` and ``after`` as :func:`sfumato.attack.risk.risk_of` gives them and ``curves``, the shares of people
-        by their risk; or ``not_measured`` with the reason.
+        ``before`` and ``after`` as :func:`sfumato.attack.risk.risk_of` gives them, ``figures`` (see :func:`figures_of`)
+        and ``curves``, the shares of people by their risk; or ``not_measured`` with the reason.
     """
     if original is None:
         return {NOT_MEASURED: NO_ORIGINAL}
     used, kept = attacked_rows(original, release.manifest), ScoresInMemory()
     try:
-        before = risk_of(used, used, kept=kept, progress=progress)
-        after = risk_of(used, release.table, release.manifest, kept=kept, progress=progress)
+        before = Attacked(used, used, kept=kept)
+        after = Attacked(used, release.table, release.manifest, kept=kept)
+        found = {"before": before.to_dict(progress), "after": after.to_dict(progress)}
     except SfumatoError as exc:
         return {NOT_MEASURED: str(exc).removesuffix(".")}
-    return {"before": before, "after": after, "curves": _curves(release, used, after)}
+    return {**found, "figures": figures_of(before, after), "curves": _curves(release, used, found["after"])}
+
+
+def figures_of(before: Attacked, after: Attacked) -> list[dict[str, Any]]:
+    """List every declared figure of an original and its release, in the words that command, page and report print.
+
+    Returns
+    -------
+    list of dict
+        ``name``, ``group`` (heading), ``what`` (words), ``unit``, ``direction`` (which values are better),
+        ``audience``, ``detail`` (whether it is for the data holder only), ``before`` and ``after``. Fit for JSON.
+    """
+    before, after = in_one_unit(before, after)
+    by_all = after.applied("reidentification") or {"counted": PEOPLE}
+    words = {**_WORDS[by_all["counted"]], "known": PEOPLE if after.rows_are_people else ROWS}
+    rows = []
+    for figure in (figure for figure in FIGURES if figure.group):
+        old = figure.values_before(before, after)
+        for case, value in figure.values(after).items():
+            shown = (share_in_words(part) if isinstance(part, float) else part for part in case)
+            what = figure.words.format(*shown, **words)
+            row: dict[str, Any] = {"name": figure.name, "group": figure.group, "what": what}
+            row |= {"unit": str(figure.unit), "direction": str(figure.direction), "audience": str(figure.audience)}
+            row |= {"detail": figure.audience != Audience.EVERYBODY, "before": old.get(case), "after": value}
+            rows.append(row)
+    return rows
 
 
 def _curves(release: Release, original: AnyTable, after: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -212,7 +237,7 @@ def _plain(curve: RiskCurve) -> dict[str, Any]:
 
 
 def risk_section(measured: Mapping[str, Any]) -> dict[str, Any]:
-    """List every risk before and after, as rows of ``group``, ``what``, ``unit``, ``before`` and ``after``.
+    """List every risk before and after, as ``rows`` that :func:`figures_of` makes.
 
     ``reidentified`` is the share of people re-identified (marketer attack), or why there is none; ``counted`` says
     whether it is one of people or of rows.
@@ -220,30 +245,18 @@ def risk_section(measured: Mapping[str, Any]) -> dict[str, Any]:
     if NOT_MEASURED in measured:
         return dict(measured)
     before, after = measured["before"], measured["after"]
-    known = PEOPLE if after["rows_are_people"] else ROWS
-    rows = [
-        *_reidentification(before, after),
-        *_uniques(before, after),
-        *_inference(after),
-        *_linkage(before, after, known),
-        *_containment(before, after, known),
-    ]
     found = {"before": before["class_sizes"], "after": after["class_sizes"]}
     has_sizes = all(isinstance(sizes, list) for sizes in found.values())
     by_all = after["reidentification"]
     return {
         "reidentified": by_all[NOT_APPLICABLE] if NOT_APPLICABLE in by_all else by_all["marketer"],
         "counted": by_all.get("counted", PEOPLE),
-        "rows": rows,
+        "rows": [row for row in measured["figures"] if row["audience"] != Audience.ATTACKER],
         "reasons": _reasons(after),
         "class_sizes": found if has_sizes else None,
         "curves": measured["curves"],
         "blame": _blame(after["uniques"]),
     }
-
-
-def _row(group: str, what: str, unit: str, before: Any, after: Any, *, detail: bool = False) -> dict[str, Any]:
-    return {"group": group, "what": what, "unit": unit, "before": before, "after": after, "detail": detail}
 
 
 def _applies(*found: Any) -> bool:
@@ -252,63 +265,13 @@ def _applies(*found: Any) -> bool:
 
 def _reasons(after: Mapping[str, Any]) -> list[str]:
     """Say which attacks do not apply and why, and what must be known about the figures."""
-    missed = [(words, after[name]) for name, words in _ATTACKS.items() if not _applies(after[name])]
-    reasons = [f"{words} does not apply: {entry[NOT_APPLICABLE]}" for words, entry in missed]
+    missed = [(attack.title, after[name]) for name, attack in ATTACKS.items() if not _applies(after[name])]
+    reasons = [f"{title} does not apply: {entry[NOT_APPLICABLE]}" for title, entry in missed if title]
     note = after["reidentification"].get("note") if _applies(after["reidentification"]) else ""
     notes = [str(note)] if note else []
     if not after["rows_are_people"] and after["reidentification"].get("counted") == ROWS:
         notes.append("shares are of rows, not of people: a person may have several, and nothing tells people apart")
     return [*reasons, *notes]
-
-
-def _reidentification(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    old, new = before["reidentification"], after["reidentification"]
-    if not _applies(old, new):
-        return
-    for one in reidentification_figures(old, new):
-        group = _ATTACKS["reidentification"]
-        yield _row(group, one.what, one.unit, one.before, one.after, detail=one.is_detail)
-
-
-def _uniques(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    old, new = before["uniques"], after["uniques"]
-    if _applies(old, new) and old["largest_set"] == new["largest_set"]:
-        what = f"rows that are unique on {new['largest_set']} or fewer columns"
-        yield _row(_ATTACKS["uniques"], what, COUNT, old["n_rows_with"], new["n_rows_with"], detail=True)
-
-
-def _inference(after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    if not _applies(after["inference"]):
-        return
-    for entry in after["inference"]:
-        if _applies(entry):
-            guess = share_in_words(entry["majority"])
-            what = f"'{entry['column']}' guessed right (majority value: {guess})"
-            yield _row(_ATTACKS["inference"], what, SHARE, entry["with_original"], entry["with_release"])
-
-
-def _linkage(before: Mapping[str, Any], after: Mapping[str, Any], known: str) -> Iterator[dict[str, Any]]:
-    old, new = before["linkage"], after["linkage"]
-    if not _applies(old, new):
-        return
-    by_size = {entry["n_background"]: entry["n_reidentified"] for entry in old}
-    for entry in new:
-        size = entry["n_background"]
-        what = f"{known} found by the worst {size} columns" if size > 1 else f"{known} found by the worst column"
-        yield _row(_ATTACKS["linkage"], what, COUNT, by_size.get(size), entry["n_reidentified"], detail=True)
-
-
-def _containment(before: Mapping[str, Any], after: Mapping[str, Any], known: str) -> Iterator[dict[str, Any]]:
-    new = after["containment"]
-    if not _applies(new):
-        return
-    old = before["containment"] if _applies(before["containment"]) else []
-    by_size = {entry["n_known"]: entry["below"] for entry in old}
-    for entry in new:
-        for crowd, share in list(entry["below"].items())[:1]:
-            what = f"{known} with fewer than {crowd} candidates when {entry['n_known']} of their 1-values are known"
-            old_share = by_size.get(entry["n_known"], {}).get(crowd)
-            yield _row(_ATTACKS["containment"], what, SHARE, old_share, share, detail=True)
 
 
 def _blame(uniques: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -109,7 +109,13 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": _number, "share": _share, "duration": _duration, "bytes": _bytes}
+    environment.filters |= {
+        "number": _number,
+        "share": _share,
+        "amount": _amount,
+        "duration": _duration,
+        "bytes": _bytes,
+    }
     return environment
 
 
@@ -133,6 +139,11 @@ def _share(value: float | None) -> str:
     if 0 < value < 0.0001:
         return "< 0.01 %"
     return f"{100 * value:.2f}".rstrip("0").rstrip(".") + " %"
+
+
+def _amount(value: float | None, unit: str) -> str:
+    """Write the value of a figure in its unit."""
+    return _share(value) if unit == "share" else _number(value)
 
 
 def _duration(seconds: float | None) -> str:

@@ -36,7 +36,7 @@ def folder(tmp_path):
 
 
 MEAN = {"mean": 0.5}
-SCORES = {name: {"auc": MEAN, "accuracy": MEAN} for name in Measuring().classifiers}
+SCORES = {name: {"auc": MEAN, "accuracy": MEAN, "balanced_accuracy": MEAN} for name in Measuring().classifiers}
 GUARANTEE = {"kind": "k-anonymity", "k": 5, "is_partial": False}
 
 

@@ -6,6 +6,8 @@ import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from sfumato.attack.risk import Attacked
     from sfumato.manifest import AnyTable, Manifest
     from sfumato.schema import Role
     from sfumato.table.io.read import ReadOptions
@@ -143,6 +146,7 @@ def command(
       sfumato attack --hold-out .5                      # what sfumato.toml says
     """
     _check_forms(reference, control, hold_out, settings)
+    drawn: dict[str, Any] = {"include_target": infer_target, "seed": seed}
     if hold_out is not None:
         if len(tables) > 1:
             problem = "--hold-out needs one table, of which a release is made."
@@ -152,7 +156,7 @@ def command(
         from sfumato.cli.afterwards.control_attacks import attack_held_out
 
         data = tables[0] if tables else None
-        attack_held_out(data, hold_out, settings, include_target=infer_target, seed=seed, as_json=as_json)
+        attack_held_out(data, hold_out, settings, as_json=as_json, **drawn)
         return
     roles = given_roles(settings)
     has_own_tokens = bool(settings["missing"])
@@ -167,28 +171,11 @@ def command(
         if control is not None:
             check_data_there(control)
         options = read_options(settings)
-        if control is not None:
-            attack_with_control(
-                (original, released, control),
-                manifest_path,
-                options,
-                roles,
-                include_target=infer_target,
-                seed=seed,
-                as_json=as_json,
-            )
-            return
-        attack_pair(
-            original,
-            released,
-            manifest_path,
-            options,
-            roles,
-            sample_fraction=sample_fraction,
-            include_target=infer_target,
-            seed=seed,
-            as_json=as_json,
-        )
+        pair = _read(original, released, manifest_path, options, roles)
+        if control is None:
+            attack_pair(*pair, as_json=as_json, sample_fraction=sample_fraction, **drawn)
+        else:
+            attack_with_control(*pair, control, options, as_json=as_json, **drawn)
         return
     if len(tables) != 1 or manifest_path is None:
         problem = "--reference needs one released table and its --manifest."
@@ -404,62 +391,49 @@ def _details(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 # ``sfumato attack ORIGINAL RELEASED``: all attacks on a pair of tables, in words or as JSON.
 
 
-_COLUMNS_SHOWN = 5
 _WIDTH = 68
 
 
 def attack_pair(
-    original_path: str,
-    released_path: str,
-    manifest_path: str | None,
-    options: ReadOptions,
-    roles: dict[str, Role],
-    *,
-    sample_fraction: float | None,
-    include_target: bool,
-    seed: int,
-    as_json: bool,
+    original: AnyTable, released: AnyTable, manifest: Manifest | None, *, as_json: bool, **settings: Any
 ) -> None:
-    """Read both tables, attack the original as it is and the release, and show what was found."""
+    """Attack the original as it is and the release, and show what was found."""
     from sfumato.attack.inference import ScoresInMemory
-    from sfumato.attack.risk import attacked_rows, risk_of
+    from sfumato.attack.risk import Attacked, attacked_rows
     from sfumato.cli.speaking.summary import show_persons
+    from sfumato.report.measured import figures_of
 
-    original, released, manifest = _read(original_path, released_path, manifest_path, options, roles)
     show_persons(original)
-    original = attacked_rows(original, manifest)
-    settings: dict[str, Any] = {"sample_fraction": sample_fraction, "include_target": include_target, "seed": seed}
-    settings["kept"] = ScoresInMemory()
+    original, settings = attacked_rows(original, manifest), {**settings, "kept": ScoresInMemory()}
     bar, progress = progress_bar("attacking")
     with bar:
-        before = risk_of(original, original, progress=progress, **settings)
-        after = risk_of(original, released, manifest, progress=progress, **settings)
+        before, after = Attacked(original, original, **settings), Attacked(original, released, manifest, **settings)
+        found: dict[str, Any] = {"before": before.to_dict(progress), "released": after.to_dict(progress)}
+        found["figures"] = figures_of(before, after)
     if as_json:
-        click.echo(json.dumps({"before": before, "released": after}, indent=2))
+        click.echo(json.dumps(found, indent=2))
         return
-    for line in risk_lines(before, after):
+    for line in risk_lines(after, found["figures"]):
         click.echo(line)
 
 
 def attack_with_control(
-    paths: tuple[str, str, str],
-    manifest_path: str | None,
+    original: AnyTable,
+    released: AnyTable,
+    manifest: Manifest | None,
+    control_path: str,
     options: ReadOptions,
-    roles: dict[str, Role],
     *,
-    include_target: bool,
-    seed: int,
     as_json: bool,
+    **settings: Any,
 ) -> None:
-    """Read original, release and control people, whose columns have the original's roles, and attack."""
+    """Read control people, whose columns have the original's roles, and attack."""
     from sfumato.cli.afterwards.control_attacks import show_attacks
     from sfumato.cli.speaking.summary import show_repeating
     from sfumato.publishing.reaudit import as_prepared, read_original
     from sfumato.table.io.read import read_table
     from sfumato.table.persons import identifiers_of
 
-    original_path, released_path, control_path = paths
-    original, released, manifest = _read(original_path, released_path, manifest_path, options, roles)
     show_repeating(identifiers_of(original))
     if manifest is None:
         control = read_table(control_path, options=replace(options, mixed_as_text=True))
@@ -467,7 +441,7 @@ def attack_with_control(
         control = read_original(control_path, replace(options, missing=manifest.missing_tokens), manifest)
         control, _ = as_prepared(control, manifest)
     control = with_given_roles(control, _shared(_roles_of(original), control))
-    show_attacks(original, control, released, manifest, include_target=include_target, seed=seed, as_json=as_json)
+    show_attacks(original, control, released, manifest, as_json=as_json, **settings)
 
 
 def _read(
@@ -514,106 +488,38 @@ def _shared(roles: Mapping[str, Role], table: AnyTable) -> dict[str, Role]:
     return {name: role for name, role in roles.items() if name in plain.schema}
 
 
-def risk_lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """Put the risk of the original next to that of the release, in words."""
+def risk_lines(after: Attacked, figures: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Put the figures of the original next to those of the release, under the headings of the attacks."""
+    from sfumato.attack.risk import ATTACKS
+    from sfumato.errors import on_one_line
+
     yield f"{'':<{_WIDTH}} {'before':>10} {'released':>10}"
-    known = "people" if after["rows_are_people"] else "rows"
-    yield from _reidentification_lines(before["reidentification"], after["reidentification"])
-    yield from _class_lines(before["class_sizes"], after["class_sizes"])
-    yield from _unique_lines(before["uniques"], after["uniques"])
-    yield from _inference_lines(after["inference"])
-    yield from _linkage_lines(before["linkage"], after["linkage"], known)
-    yield from _containment_lines(after["containment"], known)
+    for group, rows in groupby(figures, key=itemgetter("group")):
+        yield group
+        for row in rows:
+            if row["unit"] == "names":
+                yield from _names_lines(row)
+            else:
+                shown = [_number(row[when]) for when in ("before", "after")]
+                yield on_one_line(f"  {row['what']:<{_WIDTH - 2}} {shown[0]:>10} {shown[1]:>10}")
+    for name, attack in ATTACKS.items():
+        found = after.result(name)
+        for entry in found if isinstance(found, list) else [found]:
+            if attack.title and "not_applicable" in entry:
+                column = f" '{entry['column']}'" if "column" in entry else ""
+                yield on_one_line(f"{attack.title}{column}: not applicable: {entry['not_applicable']}")
+    if note := (after.applied("reidentification") or {}).get("note"):
+        yield f"note: {note}"
 
 
-def _reason(found: Any) -> str | None:
-    return found.get("not_applicable") if isinstance(found, Mapping) else None
-
-
-def _line(label: str, before: Any, after: Any) -> str:
-    shown = [f"{value:,.4g}" if isinstance(value, float) else f"{value:,}" for value in (before, after)]
-    return f"  {label:<{_WIDTH - 2}} {shown[0]:>10} {shown[1]:>10}"
-
-
-def _reidentification_lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    from sfumato.attack.reidentification import reidentification_figures
-
-    yield "re-identification by an attacker who knows all quasi-identifiers"
-    if reason := _reason(after):
-        yield f"  not applicable: {reason}"
-        return
-    for one in reidentification_figures(before, after):
-        yield _line(one.what, one.before, one.after)
-    if after["note"]:
-        yield f"  note: {after['note']}"
-
-
-def _class_lines(before: Any, after: Any) -> Iterator[str]:
-    if _reason(after):
-        return
-    yield "rows by the size of their equivalence class"
-    for old, new in zip(before, after, strict=True):
-        label = str(old["from"]) if old["from"] == old["to"] else f"{old['from']} to {old['to']}"
-        yield _line(label if old["to"] else f"{old['from']} or more", old["n_rows"], new["n_rows"])
-
-
-def _unique_lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+def _names_lines(row: Mapping[str, Any]) -> Iterator[str]:
     from sfumato.errors import on_one_line
 
-    if _reason(after):
-        return
-    old, new = before["largest_set"], after["largest_set"]
-    yield f"rows that are unique on up to {new if old == new else f'{old} (before) or {new} (released)'} columns"
-    yield _line("rows", before["n_rows_with"], after["n_rows_with"])
-    yield _line("minimal sample uniques", before["n_minimal"], after["n_minimal"])
-    share = {entry["column"]: entry["share"] for entry in before["columns"]}
-    for entry in after["columns"][:_COLUMNS_SHOWN]:
-        if entry["n_minimal"]:
-            yield _line(
-                on_one_line(f"of these with '{entry['column']}'"), share.get(entry["column"], 0.0), entry["share"]
-            )
+    for when in ("before", "after"):
+        yield on_one_line(f"    {row['what']}, {'released' if when == 'after' else when}: {', '.join(row[when] or ())}")
 
 
-def _inference_lines(after: Any) -> Iterator[str]:
-    from sfumato.errors import on_one_line
-
-    yield "sensitive columns, predicted by the strongest attacker (share correct)"
-    if reason := _reason(after):
-        yield f"  not applicable: {reason}"
-        return
-    for entry in after:
-        label = on_one_line(f"'{entry['column']}'")
-        if reason := _reason(entry):
-            yield f"  {label}: not applicable: {reason}"
-            continue
-        low, high = entry["interval"]
-        yield _line(
-            f"{label} (most frequent value alone: {entry['majority']:.4g})",
-            entry["with_original"],
-            entry["with_release"],
-        )
-        yield f"  breach increase {entry['breach_increase_percent']:.1f} % (95 %: {low:.1f} to {high:.1f})"
-
-
-def _linkage_lines(before: Any, after: Any, known: str) -> Iterator[str]:
-    from sfumato.errors import on_one_line
-
-    if _reason(after) or _reason(before):
-        return
-    yield f"{known} found by an attacker who knows a few columns (the worst sets)"
-    old_by_size = {entry["n_background"]: entry for entry in before}
-    for entry in after:
-        old = old_by_size.get(entry["n_background"], {"n_reidentified": 0, "columns": []})
-        yield _line(f"{entry['n_background']} known", old["n_reidentified"], entry["n_reidentified"])
-        for when, found in (("before", old), ("released", entry)):
-            yield on_one_line(f"    {when}: {', '.join(found['columns'])}")
-
-
-def _containment_lines(after: Any, known: str) -> Iterator[str]:
-    if _reason(after):
-        return
-    yield f"share of {known} whose known 1-values match fewer rows"
-    crowds: Sequence[str] = list(after[0]["below"])
-    yield f"  {'1-values known':<14}" + "".join(f"{'below ' + crowd:>12}" for crowd in crowds)
-    for entry in after:
-        yield f"  {entry['n_known']:<14}" + "".join(f"{entry['below'][crowd]:>12.4g}" for crowd in crowds)
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.4g}" if isinstance(value, float) else f"{value:,}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.cli.options.tables import confirmed_columns, given_roles, progress_bar, read_options
+from sfumato.errors import on_one_line
 from sfumato.schema import PROJECT_NAME
 
 if TYPE_CHECKING:
@@ -19,12 +20,6 @@ if TYPE_CHECKING:
 _LABEL = 42
 _RISK = 22
 _FEW_CONTROLS = 0.9  # of the people in the table
-_SINGLED = {"all released columns": "singled out by all released columns"}
-_LABELS = {
-    "singling_out": "singled out by quasi-identifiers",
-    "linkability": "two databases linked by quasi-identifiers",
-    "membership": "called a member, and the advantage",
-}
 _RISK_NOTE = (
     "risk: of 100 {counted} on {whom} the attack would fail if they were not in the table, on how many it succeeds "
     "because they are"
@@ -38,7 +33,7 @@ _MEMBERSHIP_NOTE = (
 
 
 def attack_held_out(
-    data: str | None, fraction: float, settings: dict[str, Any], *, include_target: bool, seed: int, as_json: bool
+    data: str | None, fraction: float, settings: dict[str, Any], *, seed: int, as_json: bool, **drawn: Any
 ) -> None:
     """Hold people out, make a release of the others by the same settings, and attack both groups by it.
 
@@ -55,9 +50,7 @@ def attack_held_out(
         release = make_release(original, mechanism, progress=progress)
     rows = f"{original.n_rows:,} of {table.n_rows:,} rows"
     click.echo(f"note: {name} made a release of {rows}, the others were held out; nothing was written", err=True)
-    show_attacks(
-        original, control, release.table, release.manifest, include_target=include_target, seed=seed, as_json=as_json
-    )
+    show_attacks(original, control, release.table, release.manifest, as_json=as_json, seed=seed, **drawn)
 
 
 def _of_project(settings: dict[str, Any]) -> tuple[str, Mechanism, AnyTable]:
@@ -99,9 +92,8 @@ def show_attacks(
     released: AnyTable,
     manifest: Manifest | None,
     *,
-    include_target: bool,
-    seed: int,
     as_json: bool,
+    **settings: Any,
 ) -> None:
     """Attack the original as it is and the release, and show both."""
     from sfumato.attack.risk import attacked_rows
@@ -110,9 +102,8 @@ def show_attacks(
     original, control = attacked_rows(original, manifest), attacked_rows(control, manifest)
     bar, progress = progress_bar("attacking")
     with bar:
-        settings: dict[str, Any] = {"include_target": include_target, "seed": seed, "progress": progress}
-        before = attack_with_controls(original, control, original, **settings)
-        after = attack_with_controls(original, control, released, manifest, **settings)
+        before = attack_with_controls(original, control, original, progress=progress, **settings)
+        after = attack_with_controls(original, control, released, manifest, progress=progress, **settings)
     if as_json:
         click.echo(json.dumps({"before": before, "released": after}, indent=2))
         return
@@ -133,23 +124,11 @@ def control_lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterat
     yield f"{'success and risk in %':<{_LABEL + 2}} {'before':<{len(side)}} released"
     yield f"{'':<{_LABEL + 2}} {side} {side}".rstrip()
     for old, new in zip(before["attacks"], after["attacks"], strict=True):
-        yield f"  {_label(new):<{_LABEL}} {_side(old)} {_side(new)}".rstrip()
+        yield f"  {on_one_line(new['what']):<{_LABEL}} {_side(old)} {_side(new)}".rstrip()
         if "auc" in old or "auc" in new:
             yield f"  {'  area under the curve (0.5: chance)':<{_LABEL}} {_area(old)} {_area(new)}".rstrip()
     yield ""
     yield from _notes(before, after)
-
-
-def _label(entry: Mapping[str, Any]) -> str:
-    from sfumato.errors import on_one_line
-
-    if entry["attack"] == "inference":
-        return on_one_line(f"'{entry['column']}' inferred") if "column" in entry else "sensitive value inferred"
-    return (
-        _SINGLED.get(entry["by"], _LABELS["singling_out"])
-        if entry["attack"] == "singling_out"
-        else _LABELS[entry["attack"]]
-    )
 
 
 def _side(entry: Mapping[str, Any]) -> str:
@@ -188,11 +167,12 @@ def _notes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]
 
 def _reasons(when: str, attacks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Say what does not apply, what cannot be measured and what is no better than a guess."""
-    weak = [_label(entry) for entry in attacks if entry.get("is_better_than_guessing") is False]
+    weak = [on_one_line(entry["what"]) for entry in attacks if entry.get("is_better_than_guessing") is False]
     if weak:
         yield f"{when}, no better than guessing without the rows: {'; '.join(weak)}"
     for entry in attacks:
         if "not_applicable" in entry:
-            yield f"{when}, {_label(entry)}: not applicable: {entry['not_applicable']}"
+            yield f"{when}, {on_one_line(entry['what'])}: not applicable: {entry['not_applicable']}"
         elif "risk" in entry and entry["risk"]["value"] is None:
-            yield f"{when}, {_label(entry)}: risk unknown, because the attack succeeds on every control person"
+            what = on_one_line(entry["what"])
+            yield f"{when}, {what}: risk unknown, because the attack succeeds on every control person"

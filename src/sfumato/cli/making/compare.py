@@ -258,10 +258,11 @@ def _as_it_comes(result: Mapping[str, Any]) -> str:
     """Say what became of a point, in a line, while others are still running."""
     from sfumato.evaluation.comparison import headline_risk, mean_utility
     from sfumato.evaluation.points import Point
+    from sfumato.figures import SCORES
 
-    label = Point(result["mechanism"], result["parameters"]).label
-    auc, accuracy, risk = mean_utility(result, "auc"), mean_utility(result, "accuracy"), headline_risk(result)
-    utility = f"AUC {auc:.3f}" if auc is not None else "" if accuracy is None else f"accuracy {accuracy:.3f}"
+    label, risk = Point(result["mechanism"], result["parameters"]).label, headline_risk(result)
+    means = ((score.heading, mean_utility(result, score.name)) for score in SCORES)
+    utility = next((f"{heading} {mean:.3f}" for heading, mean in means if mean is not None), "")
     if not utility or risk is None:
         return on_one_line(f"{label}: {result['status']}")
     return on_one_line(f"{label}: {utility}, risk {risk:.4f}, {result['seconds']:.1f} s")
@@ -317,6 +318,7 @@ def _write(found: Comparison, settings: dict[str, Any]) -> None:
 def _draw(found: Comparison, path: str, *, force: bool) -> None:
     from sfumato.displays.base import save
     from sfumato.displays.frontier import FrontierDisplay
+    from sfumato.figures.risk import MARKETER
 
     measured = (found.original["utility"] or {}).get("majority_accuracy")
     display = FrontierDisplay.from_points(
@@ -324,7 +326,7 @@ def _draw(found: Comparison, path: str, *, force: bool) -> None:
         original_utility=found.original_utility,
         majority_utility=0.5 if found.utility_name == "AUC" else measured,
         utility_name=f"mean {found.utility_name}",
-        risk_name=f"share of {found.counted} re-identified (marketer attack)",
+        risk_name=MARKETER.words.format(counted=found.counted),
     )
     save(display, path, force=force)
 
@@ -332,8 +334,7 @@ def _draw(found: Comparison, path: str, *, force: bool) -> None:
 # What ``sfumato compare`` shows: the points as a table in text, and the recommendation.
 
 
-_HEADS = ("", "mechanism", "settings", "promises", "utility", "risk", "changed", "columns", "rows", "E(S)", "seconds")
-_ON_THE_RIGHT = ("risk", "changed", "columns", "rows", "E(S)", "seconds")
+_ON_THE_LEFT = ("", "mechanism", "settings", "promises", "utility")
 _WIDEST = 52
 
 
@@ -383,44 +384,39 @@ def _show_left_out(left_out: Mapping[str, str]) -> None:
 
 
 def _cells(one: RankedPoint, found: Comparison) -> dict[str, str]:
+    """Write what a point, or the original, has under each heading."""
     from sfumato.evaluation.comparison import short_guarantees, with_interval
+    from sfumato.figures import COMPARED
 
-    result = one.result
-    mark = ">" if one is found.recommended else "*" if one.on_front else ""
-    changed = one.changed_cells_fraction
+    is_original = one is found.ranked_original
+    seconds = one.result["seconds"]
     return {
-        "": mark,
-        "mechanism": one.point.mechanism,
-        "settings": one.point.settings,
-        "promises": ", ".join(short_guarantees(result["guarantees"])),
+        "": ">" if one is found.recommended else "*" if one.on_front else "",
+        "mechanism": "(original)" if is_original else one.point.mechanism,
+        "settings": "" if is_original else one.point.settings,
+        "promises": ", ".join(short_guarantees(one.result["guarantees"])),
         "utility": with_interval(one),
-        "risk": f"{one.risk:.4f}",
-        "changed": "-" if changed is None else f"{changed:.1%}",
-        "columns": f"{result['n_columns']:,}",
-        "rows": f"{result['n_rows']:,}",
-        "E(S)": f"{one.rank}",
-        "seconds": f"{result['seconds']:.1f}",
+        "risk": "-" if one.risk is None else f"{one.risk:.4f}",
+        **{figure.heading: _value(one.figures[figure.name], figure.unit) for figure in COMPARED},
+        "E(S)": "" if is_original else f"{one.rank}",
+        "seconds": "" if is_original else f"{seconds:.1f}",
     }
 
 
-def _original(found: Comparison) -> dict[str, str]:
-    from sfumato.evaluation.comparison import with_interval
-
-    result, risk = found.original, found.original_risk
-    shown = {"utility": with_interval(found.ranked_original), "risk": "-" if risk is None else f"{risk:.4f}"}
-    numbers = {"columns": result["n_columns"], "rows": result["n_rows"]}
-    counts = {name: "-" if value is None else f"{value:,}" for name, value in numbers.items()}
-    return dict.fromkeys(_HEADS, "") | {"mechanism": "(original)"} | shown | counts
+def _value(value: float | None, unit: str) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.1%}" if unit == "share" else f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
 
 
 def _table(found: Comparison) -> Iterator[str]:
     from sfumato.evaluation.promises import kind_meaning
 
     groups = [(group, [_cells(one, found) for one in group.points]) for group in found.groups]
-    last = _original(found)
+    last = _cells(found.ranked_original, found)
     rows = [*(row for _, of_group in groups for row in of_group), last]
-    widths = {head: min(max(len(head), *(len(row[head]) for row in rows)), _WIDEST) for head in _HEADS}
-    yield _line({head: head for head in _HEADS}, widths)
+    widths = {head: min(max(len(head), *(len(row[head]) for row in rows)), _WIDEST) for head in last}
+    yield _line({head: head for head in last}, widths)
     for group, of_group in groups:
         yield on_one_line(f"{group.title}: {kind_meaning(group.kind)}".removesuffix(": "))
         yield from (_line(row, widths) for row in of_group)
@@ -428,7 +424,7 @@ def _table(found: Comparison) -> Iterator[str]:
 
 
 def _line(row: Mapping[str, str], widths: Mapping[str, int]) -> str:
-    cells = [_cell(row[head], widths[head], on_the_right=head in _ON_THE_RIGHT) for head in _HEADS]
+    cells = [_cell(text, widths[head], on_the_right=head not in _ON_THE_LEFT) for head, text in row.items()]
     return on_one_line("  ".join(cells)).rstrip()
 
 

@@ -17,6 +17,7 @@ from sfumato.evaluation.comparison import Comparison, RankedPoint
 from sfumato.evaluation.points import Measuring, Point, grid_for, quick_classifiers
 from sfumato.evaluation.promises import kind_meaning
 from sfumato.evaluation.requested_guarantees import AskedGuarantee
+from sfumato.figures import COMPARED
 from sfumato.mechanisms.breach.tradeoff import EvaluationWeights
 from sfumato.progress import Progress
 from sfumato.project.edit import ProjectChanges, edit_project
@@ -120,9 +121,9 @@ def rank(
     -------
     dict
         ``releases`` (best E(S) first), ``groups`` of their keys by what they promise, ``not_measured``, ``left_out``,
-        ``frontier``, ``why``, ``notes``, ``weights``, ``utility_name``, ``counted`` (what risks are shares of, people
-        or rows), ``original``, ``recommended`` and ``candidate`` (keys of releases, or ``None``) and ``planned`` (the
-        project's release in a line).
+        ``frontier``, ``figures`` (which all have), ``why``, ``notes``, ``weights``, ``utility_name``, ``counted``
+        (what risks are shares of, people or rows), ``original``, ``recommended`` and ``candidate`` (keys of releases,
+        or ``None``) and ``planned`` (the project's release in a line).
     """
     kept = json.loads(_stored(Path(made_in)).read_bytes())
     described = load_project(project)
@@ -204,12 +205,17 @@ def _explored(found: Comparison) -> dict[str, Any]:
         "weights": list(found.weights),
         "utility_name": found.utility_name,
         "counted": found.counted,
+        "figures": [
+            {"name": figure.name, "heading": figure.heading, "words": figure.words, "unit": str(figure.unit)}
+            for figure in COMPARED
+        ],
         "original": {
             "utility": found.original_utility,
             "utility_low": found.ranked_original.low,
             "utility_high": found.ranked_original.high,
             "risk": found.original_risk,
-            **{name: found.original[name] for name in ("n_columns", "n_rows", "reason")},
+            **found.ranked_original.figures,
+            "reason": found.original["reason"],
         },
     }
 

@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from sfumato.errors import InputError
 from sfumato.web.confinement import checked_path
+from sfumato.web.form_fields import Field
 from sfumato.web.jobs.jobs import Job, TaskError
 from sfumato.web.rendering import UNPROCESSABLE, page_of, page_response, part_response, redirect
 from sfumato.web.sessions import known_of
@@ -22,22 +23,74 @@ _PACKAGES = ("cryptography", "mpyc")
 _INSTALL = "pip install 'sfumato[collaborate]'"
 _PURPOSE, _STATE_KEY = "collaborate", "collaborate_forms"
 
-_TEXTS = ("config", "rows", "data", "schema", "output", "transcript", "kept_back", "released", "dry_run", "force")
-_USUAL = {"min_privacy_gain": "0.1", "mode": "totals"}
-_DEFAULTS: dict[str, dict[str, str]] = {
-    "take-part": {**dict.fromkeys(_TEXTS, ""), **_USUAL},
-    "simulate": {"parties": "3", "seed": "0", "cuts": "", "output_dir": "", "force": "", **_USUAL},
+_MODES = (
+    ("totals", "sums of all counts"),
+    ("selection-only", "only which features are removed (slower; 3 to 7 parties)"),
+)
+_FROM_PARTY_FILE, _NAMES = "Left empty: the one that the party file names.", "Names, separated by commas."
+_PARTY_FILE = Field("config", "Party file, on this machine", placeholder="party.toml")
+_ROWS_FILE = Field("data", "File, on this machine", placeholder="mine.csv")
+_MODE = Field("mode", "What is opened", default="totals", choices=_MODES)
+_FORCE = Field("force", "Replace files that exist", is_check=True)
+_DRY_RUN = "Dry run: do everything, the audit included, but write no release. All parties must choose the same."
+_FIRST = {
+    "take-part": (
+        Field("schema", "Shared schema", _FROM_PARTY_FILE, placeholder="schema.json"),
+        Field("output", "Release to write", _FROM_PARTY_FILE, placeholder="release.csv"),
+        Field(
+            "min_privacy_gain",
+            "Privacy gain that this party requires (θ)",
+            "From 0 to 1. Features are removed until every party has reached its own.",
+            default="0.1",
+        ),
+        Field("dry_run", _DRY_RUN, is_check=True),
+    ),
+    "simulate": (
+        Field("parties", "Parties", "At least 3.", default="3"),
+        Field("min_privacy_gain", "Privacy gain that every party requires (θ)", "From 0 to 1.", default="0.1"),
+    ),
+}
+_MORE = {
+    "take-part": (
+        _MODE,
+        Field("kept_back", "Columns outside the schema that are kept back", _NAMES),
+        Field("released", "Columns outside the schema to publish unchanged", _NAMES),
+        Field(
+            "transcript",
+            "Transcript of the session to write",
+            "Sizes and stages, no contents.",
+            placeholder="session.jsonl",
+        ),
+        _FORCE,
+    ),
+    "simulate": (
+        Field("seed", "Seed of the split", default="0"),
+        _MODE,
+        Field(
+            "output_dir",
+            "Folder for the releases, transcripts and rows of all parties",
+            "Left empty: nothing is kept.",
+        ),
+        _FORCE,
+    ),
+}
+_ASKED_APART = {"take-part": (_PARTY_FILE, _ROWS_FILE, Field("rows", "")), "simulate": (Field("cuts", ""),)}
+_DEFAULTS = {
+    form: {one.name: one.default for one in (*apart, *_FIRST[form], *_MORE[form])}
+    for form, apart in _ASKED_APART.items()
 }
 
 
 class _FieldError(Exception):
     """What is wrong with one field of a form."""
 
-    def __init__(self, form: str, field: str, text: str) -> None:
+    hint = ""
+
+    def __init__(self, form: str, field: str, message: str) -> None:
         self.form = form
         self.field = field
-        self.text = text
-        super().__init__(text)
+        self.message = message
+        super().__init__(message)
 
 
 async def show(request: Request) -> Response:
@@ -156,6 +209,10 @@ def _page(
         step=_PURPOSE,
         status=status,
         forms={form: {**fields, **kept.get(form, {})} for form, fields in _DEFAULTS.items()},
+        first_fields=_FIRST,
+        more_fields=_MORE,
+        party_file=_PARTY_FILE,
+        rows_file=_ROWS_FILE,
         problem=problem,
         lacking=_lacking(),
         install=_INSTALL,

@@ -58,64 +58,66 @@ async def change_column(request: Request) -> Response:
         if role != column.role and not column.is_feature:
             await give_role(page, role, [(await _found(request))[1]])
     except TaskError as exc:
-        return await _answer(request, *await _found(request), problem=exc, field=field)
+        return await _refused(request, exc, field=field)
     return redirect(f"/columns/{column.number}")
 
 
 async def change_format(request: Request) -> Response:
     """Say how the values of a column are written: one of the list, or one that was typed."""
-    column = (await _found(request))[1]
-    if column.is_feature:
-        raise HTTPException(404)
-    async with request.form() as form:
-        chosen, typed = (str(form.get(name, "")).strip() for name in ("format", "own_format"))
+    column, form = await _of_no_feature(request)
+    typed, chosen = form.get("own_format", "").strip(), form.get("format", "").strip()
     wanted = typed or chosen or column.format
     try:
         if wanted:
             await change_and_read(page_of(request), "columns.set_format", column, format=wanted)
     except TaskError as exc:
         field = "own_format" if typed else "format"
-        return await _answer(request, *await _found(request), problem=exc, field=field, form={"own_format": typed})
+        return await _refused(request, exc, field=field, form={"own_format": typed})
     return redirect(f"/columns/{column.number}#reading")
 
 
 async def change_preparation(request: Request) -> Response:
     """Say what is done to a column before any mechanism sees it."""
-    column = (await _found(request))[1]
-    if column.is_feature:
-        raise HTTPException(404)
-    async with request.form() as given:
-        form = {name: str(value) for name, value in given.items()}
+    column, form = await _of_no_feature(request)
     way = way_named(form.get("way", ""))
     if way is None and form.get("way") != LEFT_ALONE.name:
         raise HTTPException(422)
+    written = {} if way is None else written_preparation(way, form)
     try:
-        written = {} if way is None else written_preparation(way, form)
         if way is not None and not written:
             raise TaskError("nothing was filled in", hint="fill in at least one field, or leave the column as it is")
         told = {"kind": column.kind, "written": written}
         await change_and_read(page_of(request), "columns.set_preparation", column, **told)
     except TaskError as exc:
         fields = {} if way is None else {one.name: way.field_id(one) for one in way.fields}
-        field = fields.get(exc.field, "way")
-        return await _answer(request, *await _found(request), problem=exc, field=field, form=form)
+        return await _refused(request, exc, field=fields.get(exc.field, "way"), form=form)
     return redirect(f"/columns/{column.number}#preparing")
 
 
 async def confirm_column(request: Request) -> Response:
     """Say that a column that looks as if it named people may be released, or take that back."""
+    column, form = await _of_no_feature(request)
+    page, is_confirmed = page_of(request), form.get("confirmed") == "yes"
+    told: dict[str, Any] = {"name": column.name, "kind": column.kind, "confirmed": is_confirmed}
+    try:
+        await page.jobs.call("columns.confirm", project=str(page.state.project), **told)
+    except TaskError as exc:
+        return await _refused(request, exc, field="confirmed")
+    return redirect(f"/columns/{column.number}")
+
+
+async def _of_no_feature(request: Request) -> tuple[ColumnNow, dict[str, str]]:
+    """Give the column that a form is about, which can be changed, and the texts in the form."""
     column = (await _found(request))[1]
-    page = page_of(request)
     if column.is_feature:
         raise HTTPException(404)
     async with request.form() as form:
-        is_confirmed = form.get("confirmed") == "yes"
-    call: dict[str, Any] = {"name": column.name, "kind": column.kind, "confirmed": is_confirmed}
-    try:
-        await page.jobs.call("columns.confirm", project=str(page.state.project), **call)
-    except TaskError as exc:
-        return await _answer(request, *await _found(request), problem=exc, field="confirmed")
-    return redirect(f"/columns/{column.number}")
+        return column, {name: str(value) for name, value in form.items()}
+
+
+async def _refused(request: Request, problem: TaskError, **context: Any) -> Response:
+    """Show the column as it is, with what is wrong in a form."""
+    return await _answer(request, *await _found(request), problem=problem, **context)
 
 
 async def change_hierarchy(request: Request) -> Response:

@@ -13,19 +13,9 @@ from sfumato.errors import SchemaError, on_one_line
 from sfumato.schema import AS_TEXT, Column, Kind, Role
 from sfumato.table.preparing.declared import Preparation, check_fits
 from sfumato.web.describing import ColumnNow
+from sfumato.web.form_fields import Field
 
 # How a hierarchy can be built, in words for people, with the fields that each way asks for.
-
-
-@dataclass(frozen=True)
-class MethodField:
-    """One setting of a method; with ``choices`` one of them is taken, each with its words."""
-
-    name: str
-    title: str
-    hint: str = ""
-    default: str = ""
-    choices: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -35,19 +25,19 @@ class Method:
     name: str
     title: str
     why: str
-    fields: tuple[MethodField, ...] = ()
+    fields: tuple[Field, ...] = ()
 
     def settings(self, form: Mapping[str, object]) -> dict[str, str]:
         """Take this method's fields out of a form; empty ones are not given."""
         given = {field.name: str(form.get(self.field_id(field), "")).strip() for field in self.fields}
         return {name: text for name, text in given.items() if text}
 
-    def field_id(self, field: MethodField) -> str:
+    def field_id(self, field: Field) -> str:
         """Name of a field in the form, which holds the fields of all methods."""
         return f"{self.name}-{field.name}"
 
 
-_MERGE = MethodField("merge", "Neighbours joined on each further level", "such as 2,2,5; empty: two, again and again")
+_MERGE = Field("merge", "Neighbours joined on each further level", "such as 2,2,5; empty: two, again and again")
 
 METHODS = (
     Method(
@@ -60,7 +50,7 @@ METHODS = (
         "Ready-made, from a public standard",
         "For ages, countries, postcodes, diagnoses, occupations: groups that readers know.",
         (
-            MethodField(
+            Field(
                 "ready",
                 "What the values are",
                 default="age",
@@ -76,13 +66,13 @@ METHODS = (
                     ("nace", "industries, NACE: division, section"),
                 ),
             ),
-            MethodField(
+            Field(
                 "unknown",
                 "Values that are no such codes",
                 default="refuse",
                 choices=(("refuse", "refuse: say how many there are"), ("other", "put under “other”")),
             ),
-            MethodField("country", "Country of postcodes", "two letters such as US or DE; empty: mask each character"),
+            Field("country", "Country of postcodes", "two letters such as US or DE; empty: mask each character"),
         ),
     ),
     Method(
@@ -90,8 +80,8 @@ METHODS = (
         "Intervals of one width",
         "For numbers that people know in round steps, such as age in tens.",
         (
-            MethodField("width", "Width of the finest intervals", "such as 5"),
-            MethodField("start", "Where an interval begins", default="0"),
+            Field("width", "Width of the finest intervals", "such as 5"),
+            Field("start", "Where an interval begins", default="0"),
             _MERGE,
         ),
     ),
@@ -99,19 +89,19 @@ METHODS = (
         "quantile",
         "Intervals with equally many rows",
         "For numbers that are spread unevenly.",
-        (MethodField("intervals", "Number of the finest intervals", default="16"), _MERGE),
+        (Field("intervals", "Number of the finest intervals", default="16"), _MERGE),
     ),
     Method(
         "cuts",
         "Intervals at your own cuts",
         "For borders that mean something, such as 18 and 65.",
-        (MethodField("cuts", "Where the finest intervals begin", "such as 0,18,40,65"), _MERGE),
+        (Field("cuts", "Where the finest intervals begin", "such as 0,18,40,65"), _MERGE),
     ),
     Method(
         "mask",
         "Mask characters from the right",
         "For codes in which the first characters say most, such as postcodes.",
-        (MethodField("step", "Characters masked more on each level", default="1"),),
+        (Field("step", "Characters masked more on each level", default="1"),),
     ),
     Method("dates", "Month, quarter, year, decade", "For dates written as 2024-02-29."),
     Method(
@@ -119,8 +109,8 @@ METHODS = (
         "Groups of neighbours in an order",
         "For texts with an order, such as small, medium, large.",
         (
-            MethodField("order", "All values from lowest to highest", "separated by commas"),
-            MethodField("sizes", "Neighbours joined on each level", "such as 2,2; empty: two"),
+            Field("order", "All values from lowest to highest", "separated by commas"),
+            Field("sizes", "Neighbours joined on each level", "such as 2,2; empty: two"),
         ),
     ),
 )
@@ -229,7 +219,7 @@ def doubt_in_words(column: ColumnNow) -> str:
 
 # What can be done to a column before any mechanism sees it.
 
-_SCOPE = MethodField(
+_SCOPE = Field(
     "scope",
     "The secret is the same in",
     default="release",
@@ -239,9 +229,9 @@ _SCOPE = MethodField(
     ),
 )
 _BOUNDS = (
-    MethodField("top", "Top: largest value", "such as 100000; larger ones become this one"),
-    MethodField("bottom", "Bottom: smallest value", "such as 0; smaller ones become this one"),
-    MethodField("round", "Round to multiples of", "such as 1000; largest and smallest must be multiples of it"),
+    Field("top", "Top: largest value", "such as 100000; larger ones become this one"),
+    Field("bottom", "Bottom: smallest value", "such as 0; smaller ones become this one"),
+    Field("round", "Round to multiples of", "such as 1000; largest and smallest must be multiples of it"),
 )
 
 LEFT_ALONE = Method("as-it-is", "Leave it as it is", "Nothing is done to the column before the mechanism.")
@@ -251,22 +241,22 @@ WAYS = (
         "age",
         "Turn dates into ages",
         "Whole years on a day that you name.",
-        (MethodField("age_at", "Age on this day", "such as 2026-01-01"), *_BOUNDS),
+        (Field("age_at", "Age on this day", "such as 2026-01-01"), *_BOUNDS),
     ),
     Method(
         "shift",
         "Shift dates by a secret number of days",
         "All dates of a person (without such a column: of a row) move alike, so that the time between them stays.",
-        (MethodField("shift_days", "At most so many days either way", "such as 30"), _SCOPE),
+        (Field("shift_days", "At most so many days either way", "such as 30"), _SCOPE),
     ),
     Method(
         "masked",
         "Mask characters",
         "Keeps some characters at the ends; every other one is hidden.",
         (
-            MethodField("keep_first", "First characters to keep", "such as 2 of a postcode", default="0"),
-            MethodField("keep_last", "Last characters to keep", default="0"),
-            MethodField("character", "Shown in place of the others", default="#"),
+            Field("keep_first", "First characters to keep", "such as 2 of a postcode", default="0"),
+            Field("keep_last", "Last characters to keep", default="0"),
+            Field("character", "Shown in place of the others", default="#"),
         ),
     ),
     Method(

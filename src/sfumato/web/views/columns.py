@@ -25,18 +25,30 @@ from sfumato.web.views import column_detail
 
 PAGE_SIZE = 100
 
-_ORDERS: Mapping[str, Callable[[ColumnNow], Any]] = {
-    "number": lambda column: column.number,
-    "name": lambda column: column.name.casefold(),
-    "role": lambda column: column.role,
-    "kind": lambda column: column.kind,
-    "guess": lambda column: column.guessed_role,
-    "missing": lambda column: column.n_missing,
-    "distinct": lambda column: column.n_distinct,
-    "unique": lambda column: column.uniqueness,
-    "values": lambda column: column.most_in_one_bar,
-    "hierarchy": lambda column: column.hierarchy or "",
-}
+
+@dataclass(frozen=True)
+class Heading:
+    """Heading of the table: its key, its words, what its columns are ordered by, and whether numbers are under it."""
+
+    key: str
+    title: str
+    order: Callable[[ColumnNow], Any]
+    is_number: bool = False
+
+
+HEADINGS = (
+    Heading("number", "#", lambda column: column.number, is_number=True),
+    Heading("name", "Name", lambda column: column.name.casefold()),
+    Heading("role", "Role", lambda column: column.role),
+    Heading("kind", "Kind", lambda column: column.kind),
+    Heading("guess", "Guess, and why", lambda column: column.guessed_role),
+    Heading("missing", "Missing", lambda column: column.n_missing, is_number=True),
+    Heading("distinct", "Distinct", lambda column: column.n_distinct, is_number=True),
+    Heading("unique", "Unique", lambda column: column.uniqueness, is_number=True),
+    Heading("values", "Values", lambda column: column.most_in_one_bar),
+    Heading("hierarchy", "Hierarchy", lambda column: column.hierarchy or ""),
+)
+_ORDERS = {heading.key: heading.order for heading in HEADINGS}
 
 
 @dataclass(frozen=True)
@@ -145,29 +157,6 @@ class Shown:
     def columns(self) -> Sequence[ColumnNow]:
         """Columns of the page."""
         return self.matching[self.first : self.first + PAGE_SIZE]
-
-
-@dataclass(frozen=True)
-class Heading:
-    """Heading of the table: the key of its order, its words, and whether numbers stand under it."""
-
-    key: str
-    title: str
-    is_number: bool = False
-
-
-HEADINGS = (
-    Heading("number", "#", is_number=True),
-    Heading("name", "Name"),
-    Heading("role", "Role"),
-    Heading("kind", "Kind"),
-    Heading("guess", "Guess, and why"),
-    Heading("missing", "Missing", is_number=True),
-    Heading("distinct", "Distinct", is_number=True),
-    Heading("unique", "Unique", is_number=True),
-    Heading("values", "Values"),
-    Heading("hierarchy", "Hierarchy"),
-)
 
 
 async def show_columns(request: Request) -> Response:

@@ -30,28 +30,8 @@ FIELD_PREFIX, LEVEL_PREFIX = "set-", "promise-"
 _FIRST_CHOICE = ("auto", {"k": 5})  # of a project file that was just made
 
 
-@dataclass(frozen=True)
-class FileForm:
-    """In which form a release is written.
-
-    Parameters
-    ----------
-    cells : str
-        What cells hold; empty for what the mechanism makes.
-    escape : bool
-        Whether texts that a spreadsheet program would run get an apostrophe.
-    output : str
-        File, relative to the project file; its suffix says the format.
-    """
-
-    cells: str = ""
-    escape: bool = False
-    output: str = DEFAULT_OUTPUT
-
-    @property
-    def suffix(self) -> str:
-        """Suffix of the format."""
-        return suffix_of(self.output)
+_USUAL_FILE: Mapping[str, Any] = {"cells": "", "escape_formulas": False, "output": DEFAULT_OUTPUT}
+"""Keys of a project file that say in which form a release is written; no cells: what the mechanism makes."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +42,8 @@ class Written:
     ----------
     signature : str
         Over all that the risk and a comparison depend on: how the table is described, the data and the hierarchies.
-    file : FileForm
-        In which form it is written.
+    file : mapping
+        In which form it is written, as :data:`_USUAL_FILE`.
     data : str
         Data file, as the project file names it.
     """
@@ -72,7 +52,7 @@ class Written:
     mechanism: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     target: str = ""
-    file: FileForm = field(default_factory=lambda: FileForm())
+    file: Mapping[str, Any] = field(default_factory=lambda: _USUAL_FILE)
     data: str = ""
 
     @property
@@ -95,12 +75,9 @@ class Typed:
         Mechanism whose fields were shown; without script it may be another than the chosen one.
     also : tuple of str
         Kinds of promises that a comparison tries as well.
-    cells, suffix : str
-        Form of the cells, and of the file.
-    escape : bool
-        Whether texts that a spreadsheet program would run get an apostrophe.
-    has_file : bool
-        Whether the form of the file was among the fields; else it stays as it is.
+    file : mapping or None
+        Form of the file: ``cells``, ``escape_formulas`` and the ``suffix`` of the output; ``None`` where the fields
+        were not there, and it stays as it is.
     """
 
     mechanism: str
@@ -109,10 +86,7 @@ class Typed:
     values: Mapping[str, str]
     shown: str
     also: tuple[str, ...] = ()
-    cells: str = ""
-    suffix: str = ""
-    escape: bool = False
-    has_file: bool = False
+    file: Mapping[str, Any] | None = None
 
     def usable_values(self) -> dict[str, str]:
         """Values that mean something: parameters of a mechanism that was then not chosen do not."""
@@ -126,8 +100,7 @@ def read_written(path: Path) -> Written:
         content = content_of(path) or {}
         columns, made = content.get("columns", {}), content.get("release", {})
         target = next((name for name, entry in columns.items() if entry.get("role") == Role.TARGET), "")
-        output = made.get("output", DEFAULT_OUTPUT)
-        file = FileForm(made.get("cells", ""), bool(made.get("escape_formulas")), output)
+        file = {key: made.get(key, usual) for key, usual in _USUAL_FILE.items()}
         data = content.get("data", {}).get("path", "")
         return Written(signature, made.get("mechanism", ""), dict(made.get("parameters", {})), target, file, data)
     except (ValueError, TypeError, AttributeError):
@@ -206,23 +179,24 @@ def form_facts(
 
 def _file_facts(choices: Mapping[str, Any], written: Written, typed: Typed | None) -> dict[str, Any]:
     """Lay out the fields about the file, with what was typed or what the project file says."""
-    shown = written.file
-    if typed is not None and typed.has_file:
-        suffix = typed.suffix if typed.suffix in OUTPUT_FORMATS else shown.suffix
-        shown = FileForm(typed.cells, typed.escape, with_suffix(shown.output, suffix))
+    shown, now = written.file, suffix_of(written.file["output"])
+    if typed is not None and typed.file is not None:
+        suffix = typed.file["suffix"] if typed.file["suffix"] in OUTPUT_FORMATS else now
+        shown = {**typed.file, "output": with_suffix(shown["output"], suffix)}
     own = suffix_of(written.data).lower()
     same = {own: f"{OUTPUT_FORMATS[own]}, as the original"} if own in OUTPUT_FORMATS else {}
     titles = {**OUTPUT_FORMATS, **same}
-    if written.file.suffix not in titles:
-        titles = {written.file.suffix: "as the project file says", **titles}
+    if now not in titles:
+        titles = {now: "as the project file says", **titles}
+    cells, escape, suffix = shown["cells"], shown["escape_formulas"], suffix_of(shown["output"])
     return {
-        "cells": shown.cells,
+        "cells": cells,
         "cells_choices": choices["cells"],
-        "escape": shown.escape,
-        "suffix": shown.suffix,
+        "escape": escape,
+        "suffix": suffix,
         "formats": dict(sorted(titles.items(), key=lambda one: one[0] != own)),
-        "name": shown.output,
-        "is_usual": not shown.cells and not shown.escape and shown.suffix == suffix_of(DEFAULT_OUTPUT),
+        "name": shown["output"],
+        "is_usual": not cells and not escape and suffix == suffix_of(DEFAULT_OUTPUT),
     }
 
 
@@ -404,17 +378,18 @@ async def _chosen(page: Page, path: Path, typed: Typed) -> dict[str, str]:
     """Write what was typed, if nothing is wrong with it; give the problems by field."""
     checked = await _checked(page, str(path), typed, "release")
     problems: dict[str, str] = checked["problems"] | _target_that_is_needed(page, typed)
-    if typed.has_file and typed.suffix not in OUTPUT_FORMATS:
-        now = (await asyncio.to_thread(read_written, path)).file.suffix
-        problems |= {} if typed.suffix == now else {"format": "Choose one of the formats in the list."}
+    written = await asyncio.to_thread(read_written, path)
+    now = suffix_of(written.file["output"])
+    if typed.file is not None and typed.file["suffix"] not in (now, *OUTPUT_FORMATS):
+        problems |= {"format": "Choose one of the formats in the list."}
     if problems:
         return problems
-    written = await asyncio.to_thread(read_written, path)
     target = typed.target if typed.target != written.target else None
     choice = {"mechanism": typed.mechanism, "parameters": checked["parameters"], "target": target}
-    if typed.has_file:
-        output = with_suffix(written.file.output, typed.suffix) if typed.suffix != written.file.suffix else None
-        choice |= {"cells": typed.cells, "escape_formulas": typed.escape, "output": output}
+    if typed.file is not None:
+        suffix = typed.file["suffix"]
+        output = with_suffix(written.file["output"], suffix) if suffix != now else None
+        choice |= {name: typed.file[name] for name in ("cells", "escape_formulas")} | {"output": output}
     try:
         await page.jobs.call("goal.choose", project=str(path), **choice)
     except TaskError as error:
@@ -435,6 +410,8 @@ async def _target_chosen(page: Page, path: Path, typed: Typed) -> dict[str, str]
 
 
 async def _checked(page: Page, project: str, typed: Typed, purpose: str) -> dict[str, Any]:
+    file: Mapping[str, Any] = typed.file or {**_USUAL_FILE, "suffix": ""}
+    is_escaped = file["escape_formulas"] and file["suffix"] in OUTPUT_FORMATS
     found: dict[str, Any] = await page.jobs.call(
         "goal.check",
         project=project,
@@ -443,8 +420,8 @@ async def _checked(page: Page, project: str, typed: Typed, purpose: str) -> dict
         values=typed.usable_values(),
         target=typed.target,
         purpose=purpose,
-        cells=typed.cells,
-        escaped=f"release{typed.suffix}" if typed.escape and typed.suffix in OUTPUT_FORMATS else "",
+        cells=file["cells"],
+        escaped=f"release{file['suffix']}" if is_escaped else "",
     )
     return found
 
@@ -535,6 +512,11 @@ def _typed(form: FormData | QueryParams) -> Typed:
         for prefix in (LEVEL_PREFIX, FIELD_PREFIX)
     )
     also = tuple(kind for kind in form.getlist("also") if isinstance(kind, str))
+    file = {
+        "cells": texts.get("cells", ""),
+        "escape_formulas": texts.get("escape") == "yes",
+        "suffix": texts.get("format", ""),
+    }
     return Typed(
         texts.get("mechanism", ""),
         texts.get("target", ""),
@@ -542,10 +524,7 @@ def _typed(form: FormData | QueryParams) -> Typed:
         values,
         texts.get("shown", ""),
         also,
-        cells=texts.get("cells", ""),
-        suffix=texts.get("format", ""),
-        escape=texts.get("escape") == "yes",
-        has_file="format" in texts,
+        file if "format" in texts else None,
     )
 
 

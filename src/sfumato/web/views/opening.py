@@ -18,6 +18,7 @@ from sfumato.errors import InputError, SfumatoError
 from sfumato.schema import PROJECT_NAME
 from sfumato.table.io.foreign import refuse_address
 from sfumato.web.confinement import checked_path
+from sfumato.web.form_fields import Field
 from sfumato.web.jobs.jobs import Job, TaskError
 from sfumato.web.jobs.process import UPLOADS
 from sfumato.web.jobs.running import make_private_folder
@@ -29,26 +30,41 @@ from sfumato.web.uploads import Uploaded, UploadTooLarge, receive_upload
 # The form of the step Open: which file is meant, and how it is read.
 
 
-FORMATS = (
+_FORMATS = (
     *("csv", "tsv", "parquet", "excel", "arff", "libsvm", "jsonl"),
     *("sav", "zsav", "por", "dta", "sas7bdat", "xpt"),
 )
 _MOST_DIGITS = 9
-FIELDS = (
-    "path",
+_PROJECT = Field(
     "project",
-    "format",
-    "delimiter",
-    "encoding",
-    "sheet",
-    "skip_rows",
-    "missing",
-    "no_header",
-    "complete_rows_only",
+    "Project file",
+    "Left empty: sfumato.toml next to the data, or NAME.sfumato.toml where that is about another table. It is made if "
+    "there is none.",
+    placeholder=PROJECT_NAME,
 )
+READING = (
+    Field("format", "Format", choices=(("", "by the file's name"), *((name, name) for name in _FORMATS))),
+    Field("delimiter", "Delimiter of a text file", "Left empty: detected. Write tab for a tab character."),
+    Field("encoding", "Encoding of a text file", "Left empty: UTF-8."),
+    Field("sheet", "Sheet of an Excel file", "Required if several sheets hold data."),
+    Field(
+        "skip_rows",
+        "Rows above the header",
+        "For example a title. This many lines of a text file, or rows of a sheet, are skipped.",
+    ),
+    Field(
+        "missing",
+        "Texts that mean missing",
+        "Separated by commas. Left empty: empty cells, ?, NA, n/a, NaN, NULL, k.A., s/d and the like.",
+    ),
+    Field("no_header", "The first line is data; columns are then named c1, c2, …", is_check=True),
+    Field("complete_rows_only", "Drop rows with missing values", is_check=True),
+)
+FIELDS = ("path", *(one.name for one in (_PROJECT, *READING)))
 
-_TYPED = ("project", "delimiter", "encoding", "sheet", "skip_rows", "missing")
+_TYPED = tuple(one.name for one in (_PROJECT, *READING) if one.is_typed)
 """Fields that are told what is wrong with them; anything else is about the file."""
+_HOW = "How to read it"
 _ABOUT_FIELDS = ("", "InvalidParameterError")
 """Kinds of errors that are about what was typed; others may name a column of the data, whatever it is called."""
 
@@ -147,6 +163,8 @@ def _open_page(request: Request, status: int = 200) -> Response:
     how, blank = last.get("how", "path"), dict.fromkeys(FIELDS, "")
     is_told = problem is not None and problem.kind in _ABOUT_FIELDS and problem.field in _TYPED
     field = problem.field if problem is not None and is_told else "path"
+    hint = problem.hint if problem is not None else ""
+    fields = {way: {**blank, **(last.get("fields", {}) if way == how else {})} for way in ("path", "upload")}
     return page_response(
         request,
         "open.html",
@@ -154,14 +172,20 @@ def _open_page(request: Request, status: int = 200) -> Response:
         status=status,
         job=job,
         problem=problem,
-        hint=problem.hint if problem else "",
         how=how,
         wrong=f"{how}-{field}" if problem else "",
-        fields={way: {**blank, **(last.get("fields", {}) if way == how else {})} for way in ("path", "upload")},
-        formats=FORMATS,
+        fields=fields,
+        project_field=_PROJECT,
+        reading=READING,
+        is_open={way: _says_how(fields[way]) or (how == way and _HOW in hint) for way in fields},
         upload_limit=page.settings.upload_limit,
         former=page.state.get("former"),
     )
+
+
+def _says_how(typed: Mapping[str, str]) -> bool:
+    """Whether something was filled in about how a file is read."""
+    return any(typed[one.name] for one in READING)
 
 
 async def open_table(request: Request) -> Response:

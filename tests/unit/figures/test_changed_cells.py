@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from sfumato.datasets.admissions import admissions
-from sfumato.evaluation.changed_cells import changed_cells_fraction
+from sfumato.figures.changed_cells import changed_cells_fraction
 from sfumato.mechanisms.baselines.flipping import RandomFlipper
 from sfumato.mechanisms.buckets.slicing import Slicer
 from sfumato.mechanisms.containment.greedy import GreedyContainmentSelector
