@@ -40,15 +40,11 @@ from sfumato.table.orders.recognise import with_recognised_order
 from sfumato.table.reading.columns import format_named, guessed_format
 from sfumato.table.weighted import OpenColumn, WeightedColumn
 
-_BYTES_A_PLACE = 64
-_CELLS_AT_ONCE = 1 << 23
-_ROWS_AT_ONCE = 1 << 16
 _BYTES_A_VALUE = 4000
 _SHARE_OF_VALUES = 16
 _COLUMNS_A_JOB = 16
 _FAR = 2
 _SAMPLED_TEXTS = 1_000
-_FRAME = "<pyspark>"
 
 
 def check_cluster_file(

@@ -39,11 +39,6 @@ from sfumato.table.weighted import Block, CountedTable, Counts, OpenColumn, Plac
 _BYTES_A_PLACE = 64
 _CELLS_AT_ONCE = 1 << 23
 _ROWS_AT_ONCE = 1 << 16
-_BYTES_A_VALUE = 4000
-_SHARE_OF_VALUES = 16
-_COLUMNS_A_JOB = 16
-_FAR = 2
-_SAMPLED_TEXTS = 1_000
 FRAME = "<pyspark>"
 
 
@@ -175,7 +170,7 @@ class ClusterTable(Rows):
         """Have the cluster count the distinct rows; these come to the driver."""
         if progress is not None:
             progress(0, self.n_rows, "0 rows read")
-        return _count(self, names, beside=beside, persons=persons, most_cells=most_cells)
+        return _count(self, names, beside, persons, most_cells)
 
     def fewest_persons(
         self, person: str, cells: CountedTable, classes: Counts, memory: int, progress: Progress | None = None
@@ -297,35 +292,9 @@ class ClusterTable(Rows):
 
 
 def _count(
-    table: ClusterTable,
-    names: Sequence[str],
-    *,
-    beside: Sequence[str] = (),
-    persons: Persons | None = None,
-    most_cells: int,
+    table: ClusterTable, names: Sequence[str], beside: Sequence[str], persons: Persons | None, most_cells: int
 ) -> CountedTable:
-    """Count the distinct rows of some columns, as :func:`sfumato.engines.counting.count_blocks` does for a file.
-
-    Parameters
-    ----------
-    names : sequence of str
-        At least one column, none of which is open.
-    beside : sequence of str
-        Columns that are counted with each of the others by itself: their values two by two.
-    persons : str and int, or None
-        See :mod:`sfumato.counting.crowds`.
-    most_cells : int
-        Number of distinct rows that fit in the driver's memory.
-
-    Raises
-    ------
-    SchemaError
-        If a column has too many distinct values.
-    InputError
-        If there are more distinct rows than fit.
-    ClusterError
-        If the cluster cannot do it.
-    """
+    """Have the cluster count the distinct rows of some columns, see :meth:`ClusterTable.distinct`."""
     columns, every = tuple(names), tuple(dict.fromkeys([*names, *beside]))
     refuse_open(table.outline, every)
     pairs = {(name, second): no_pairs(table.outline, name, second) for second in beside for name in columns}
