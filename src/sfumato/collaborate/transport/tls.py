@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import ssl
 import threading
 from asyncio import StreamReader, StreamWriter
@@ -21,7 +20,7 @@ from sfumato.collaborate.transport.door import (
     FAREWELL_SECONDS,
     PIECE_BYTES,
     Door,
-    Seldom,
+    SeldomWarning,
     connect,
     fingerprint_of_other_end,
     tls_contexts,
@@ -366,7 +365,8 @@ class TlsCommunicator:
         for writer in writers:
             writer.transport.abort()
         await _ended(asyncio.all_tasks() - {asyncio.current_task()})  # connections that were just coming in
-        await _some_turns()
+        for _ in range(5):  # from cutting a connection to closing its socket the event loop takes three turns
+            await asyncio.sleep(0)
 
 
 async def _read_exactly(reader: StreamReader, n_bytes: int) -> bytes:
@@ -388,16 +388,9 @@ async def _ended(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
     await asyncio.gather(*started, return_exceptions=True)
 
 
-async def _some_turns() -> None:
-    """Let the event loop do what is due: from cutting a connection to closing its socket it takes three turns."""
-    for _ in range(5):
-        await asyncio.sleep(0)
-
-
 MAX_BODY_BYTES = 256 * 2**20
 
 _CLOSED_HERE = "this channel was closed meanwhile"
-_log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 
 
@@ -467,7 +460,7 @@ class TlsChannel:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._running = threading.Event()
-        self._seldom = Seldom()
+        self._trouble = SeldomWarning("the network reports %d times, the last: %s")
         self._stop = asyncio.Event()
 
     def open(self) -> None:
@@ -562,17 +555,13 @@ class TlsChannel:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._loop.set_exception_handler(self._say_in_one_line)
+        # one line, without a traceback for everything that a stranger sends
+        self._loop.set_exception_handler(lambda _, context: self._trouble.note(context["message"]))
         self._running.set()
         await self._stop.wait()
         for incoming in self._communicator.incoming.values():
             incoming.has_news.set()  # that no more will come
         await self._communicator.shutdown()
-
-    def _say_in_one_line(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Say what went wrong in the network's thread, without a traceback for everything that a stranger sends."""
-        if n_times := self._seldom.count():
-            _log.warning("the network reports %d times, the last: %s", n_times, context["message"])
 
     async def _send(self, to: str, body: bytes) -> None:
         async with self._sending[to]:
