@@ -21,6 +21,7 @@ from sfumato.collaborate.plan import Plan
 from sfumato.collaborate.session.transcript import SessionWatch
 from sfumato.collaborate.simulate import parties as simulated_parties
 from sfumato.collaborate.simulate import start as simulated_start
+from sfumato.collaborate.simulate.leaving import FOLDER_PREFIX
 from sfumato.collaborate.simulate.simulation import (
     PartyProcesses,
     SimulatedPartyError,
@@ -327,7 +328,7 @@ class TestStart:
 
     @pytest.fixture
     def folder(self, temporary):
-        folder = temporary / f"{simulated_start.FOLDER_PREFIX}trial"
+        folder = temporary / f"{FOLDER_PREFIX}trial"
         folder.mkdir()
         (folder / "some.key").write_text("secret")
         return folder
@@ -377,7 +378,7 @@ with start._leaving_when_alone(Path(sys.argv[1])):
 
     @pytest.mark.slow
     def test_a_folder_of_somebody_else_is_not_removed(self, tmp_path):
-        leave = "import pathlib, sys; from sfumato.collaborate.simulate.start import leave_nothing as leave"
+        leave = "import pathlib, sys; from sfumato.collaborate.simulate.leaving import leave_nothing as leave"
         command = [sys.executable, "-c", f"{leave}; leave(pathlib.Path(sys.argv[1]), ())", str(tmp_path)]
 
         assert subprocess.run(command, timeout=60, check=False).returncode == 1

@@ -372,11 +372,11 @@ def take_part(
     own_counts = schema.counts(rows)
     record = transcript or Transcript()
     target = checked_output(config, plan, table, output, record.path, force=force)
-    choose = _chooser(schema, own_counts, plan, config.timeout)
+    prepared = _prepared(schema.matrices(own_counts), plan)
     # where counts are added up, the largest message is a party's masked counts
     limit = SIZE_LIMIT if plan.mode == "selection-only" else size_limit_of_counts(schema.n_counts)
     with greeted(config, terms_of(config, schema, plan, rows), record, size_limit=limit) as (session, who):
-        selection = choose(session)
+        selection = _selected(session, schema, own_counts, plan, prepared, config.timeout)
         releaser = ProjectionReleaser(schema, selection.removed, plan.min_privacy_gain, who)
         mine = _staged(own, releaser, target, force)
         agreed = json.dumps(selection.removed).encode()
@@ -453,36 +453,28 @@ def terms_of(config: PartyConfig, schema: SharedSchema, plan: Plan, table: Table
     return Terms(config.session, config.roster.fingerprints, schema.hash(), mode, parameters)
 
 
-def _chooser(schema: SharedSchema, own_counts: Words, plan: Plan, timeout: float) -> Callable[[Session], Selection]:
-    """Compute all that needs no other party; what is returned does the rest in the session."""
+def _prepared(counts: Sequence[Counts], plan: Plan) -> Prepared | None:
+    """Compute all that takes long and needs no other party, before anybody waits."""
     if plan.mode != "selection-only":
-        return partial(_selected, schema=schema, own_counts=own_counts, plan=plan)
+        return None
     from sfumato.collaborate.selection_only import prepare
 
-    counts = schema.matrices(own_counts)
-    prepared = prepare(counts, max_rows=plan.max_rows, weights=plan.weights)
-    return partial(_selected_only, schema=schema, counts=counts, plan=plan, prepared=prepared, timeout=timeout)
+    return prepare(counts, max_rows=plan.max_rows, weights=plan.weights)
 
 
-def _selected(session: Session, *, schema: SharedSchema, own_counts: Words, plan: Plan) -> Selection:
-    sums = SecureSum(session, mode=plan.sharing)
-    found = agree(sums, schema, own_counts, min_privacy_gain=plan.min_privacy_gain, rule=plan.rule())
-    totals = {} if plan.min_count is None else {n: shown_counts(c, plan.min_count) for n, c in found.totals.items()}
-    return Selection(found.removed, found.own_gains, found.scores, totals)
-
-
-def _selected_only(
-    session: Session,
-    *,
-    schema: SharedSchema,
-    counts: Sequence[Counts],
-    plan: Plan,
-    prepared: Prepared,
-    timeout: float,
+def _selected(
+    session: Session, schema: SharedSchema, own_counts: Words, plan: Plan, prepared: Prepared | None, timeout: float
 ) -> Selection:
+    """Choose features with the others, by totals or with nothing opened but the choice."""
+    if prepared is None:
+        sums = SecureSum(session, mode=plan.sharing)
+        found = agree(sums, schema, own_counts, min_privacy_gain=plan.min_privacy_gain, rule=plan.rule())
+        totals = {} if plan.min_count is None else {n: shown_counts(c, plan.min_count) for n, c in found.totals.items()}
+        return Selection(found.removed, found.own_gains, found.scores, totals)
     from sfumato.collaborate.mpyc_channel import STAGE
     from sfumato.collaborate.selection_only import select_only
 
+    counts = schema.matrices(own_counts)
     with session.round(STAGE):
         places = select_only(
             StageChannel(session, STAGE),

@@ -25,7 +25,7 @@ from sfumato.collaborate.session.joining import in_shared_roles
 from sfumato.collaborate.session.party import take_part
 from sfumato.collaborate.session.transcript import Entry, Round, SessionWatch, Transcript
 from sfumato.collaborate.shared_schema import read_shared_schema
-from sfumato.collaborate.simulate.start import INPUT, leave_nothing
+from sfumato.collaborate.simulate.leaving import INPUT, leave_nothing
 from sfumato.errors import SfumatoError
 from sfumato.mechanisms.hierarchies.files import read_hierarchy
 from sfumato.private_folders import write_private

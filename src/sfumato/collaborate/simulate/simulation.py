@@ -31,6 +31,7 @@ from sfumato.collaborate.session.session import MIN_PARTIES
 from sfumato.collaborate.session.transcript import Entry, Round, SessionWatch
 from sfumato.collaborate.shared_schema import SharedSchema, write_shared_schema
 from sfumato.collaborate.simulate import start as simulated_start
+from sfumato.collaborate.simulate.leaving import FOLDER_PREFIX
 from sfumato.collaborate.simulate.parties import PartyOrder, write_orders
 from sfumato.collaborate.transport.keys import AUTHORITY_NAME, make_keys
 from sfumato.errors import (
@@ -53,7 +54,7 @@ _PORTS = range(20_000, 32_768)  # below those that systems give to outgoing conn
 @contextmanager
 def private_folder() -> Iterator[Path]:
     """Make a folder that only this user can read, and remove it at the end."""
-    folder = Path(tempfile.mkdtemp(prefix=simulated_start.FOLDER_PREFIX))
+    folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
     try:
         yield folder
     finally:

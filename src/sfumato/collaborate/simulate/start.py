@@ -6,20 +6,14 @@ simulation may go away meanwhile; then the folder, which holds private keys, is 
 
 from __future__ import annotations
 
-import os
-import shutil
 import signal
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
 
+from sfumato.collaborate.simulate.leaving import INPUT, leave_nothing
 from sfumato.processes import is_closed, signal_when_closed
-
-FOLDER_PREFIX = "sfumato-simulation-"
-INPUT = 0
-"""Closed by the system when the simulation has gone."""
 
 
 def main(folder: Path) -> None:
@@ -43,17 +37,6 @@ def _leaving_when_alone(folder: Path) -> Iterator[None]:
     yield
     fcntl.fcntl(INPUT, fcntl.F_SETFL, flags)
     signal.signal(signal.SIGIO, signal.SIG_DFL)
-
-
-def leave_nothing(folder: Path, children: Collection[int]) -> NoReturn:
-    """End the parties and remove the folder: the simulation has gone."""
-    for child in children:
-        os.kill(child, signal.SIGKILL)
-    for child in children:
-        os.waitpid(child, 0)
-    if folder.name.startswith(FOLDER_PREFIX):
-        shutil.rmtree(folder, ignore_errors=True)
-    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -367,6 +367,7 @@ BINARIZE = ParameterSpec(
     "rules that turn mixed columns into binary features ([binarize] in the project)", stated=word(AUTOMATIC, DECLARED)
 )
 DECLARED_BY_COLUMN = "declared; see guarantees"
+K = ParameterSpec("any 1-values that an attacker knows match at least k rows", at_least=2)
 
 _ABOUT_ALL_FEATURES = ("bound", "bound_on", "gap", "gap_fraction", "separated_pairs_bound", "n_maximal_sets")
 """What a search states of all features."""

@@ -18,6 +18,7 @@ from sfumato.mechanisms.containment.base import (
     BINARIZE,
     DECLARED_BY_COLUMN,
     ContainmentSelector,
+    K,
     Labelled,
     Selection,
     Step,
@@ -219,7 +220,7 @@ class GreedyContainmentSelector(ContainmentSelector):
 
     mechanism_name: ClassVar[str] = "greedy-containment"
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
-        "k": ParameterSpec("any 1-values that an attacker knows match at least k rows", at_least=2),
+        "k": K,
         "criterion": ParameterSpec("what a feature is worth"),
         "on_infeasible": ParameterSpec("at a feature that breaks k: stop or skip it"),
         "reveals": ParameterSpec(
