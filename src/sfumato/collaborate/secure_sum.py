@@ -13,6 +13,7 @@ import numpy as np
 from sfumato.collaborate.session.handshake import check_all_told_the_same
 from sfumato.collaborate.session.session import Session
 from sfumato.collaborate.transport.channel import PRIME, WHOLE_WORDS, SumOfParties, Words
+from sfumato.collaborate.transport.messages import UNBOUND
 from sfumato.errors import CollaborationError, InvalidParameterError
 
 # Commit, then open: nobody chooses what it publishes after it has seen what the others publish.
@@ -174,7 +175,7 @@ class SecureSum:
     def __init__(self, session: Session, *, mode: SumMode = "seeds") -> None:
         if mode not in get_args(SumMode):
             raise InvalidParameterError("mode", "it is not", allowed="'seeds' or 'shares'")
-        if not session.is_bound:
+        if session.binding == UNBOUND:
             raise InvalidParameterError("session", "it is not", allowed="one whose hello is over")
         self._session = session
         self._mode = mode

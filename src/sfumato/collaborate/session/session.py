@@ -260,11 +260,6 @@ class Session:
         self._may_be_published = False
         self._failure: CollaborationError | None = None
 
-    @property
-    def is_bound(self) -> bool:
-        """Whether the hello is over."""
-        return self.binding != UNBOUND
-
     def bind(self, binding: bytes) -> None:
         """Tie every message from now on to this session; messages of any other are refused."""
         self.binding = binding

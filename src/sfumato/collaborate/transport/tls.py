@@ -99,23 +99,10 @@ class Incoming:
 
 
 class TlsCommunicator:
-    """Connections to and from all peers of a roster.
+    """Connections to and from all peers of a roster, in the event loop of :class:`TlsChannel`, which see.
 
-    Parameters
-    ----------
-    roster : Roster
-        All parties; the files are checked when the communicator is made.
-    listen_host : str
-        Address to listen on.
-    start_timeout : float
-        Seconds within which every peer must be connected, both ways. Peers that are not up yet are tried again.
-    send_timeout : float
-        Seconds within which a peer must take a packet.
-    max_packet_bytes : int
-        Largest packet that is accepted. One that does not fit beside a sender's unread packets waits until some are
-        read.
-    on_connected : callable or None
-        Called with the name of each peer that is connected both ways.
+    The roster's files are checked when it is made. A packet that does not fit beside a sender's unread ones waits until
+    some are read.
     """
 
     def __init__(
@@ -158,7 +145,8 @@ class TlsCommunicator:
             await self._until_all_met(meetings, watches)
         except CollaborationError as error:
             await self._linger(meetings, error.party)
-            self._tell_all(error.party)
+            for _, writer in self._outgoing.values():  # tell the peers for whom we give up
+                writer.write(_GAVE_UP.to_bytes(_LENGTH_BYTES) + error.party.encode().ljust(_NAME_BYTES))
             raise
         finally:
             await _ended([*meetings.values(), *watches])
@@ -208,11 +196,6 @@ class TlsCommunicator:
             problem = f"party '{incoming.sender}' gave up because of it"
             raise CollaborationError(problem, party=incoming.blames, stage=CONNECT_STAGE)
         raise CollaborationError(incoming.problem, party=incoming.sender, stage=CONNECT_STAGE)
-
-    def _tell_all(self, culprit: str) -> None:
-        """Tell the peers for whom we give up."""
-        for _, writer in self._outgoing.values():
-            writer.write(_GAVE_UP.to_bytes(_LENGTH_BYTES) + culprit.encode().ljust(_NAME_BYTES))
 
     async def _meet(self, peer: Peer) -> None:
         self._outgoing[peer.name] = await self._admitted(peer)

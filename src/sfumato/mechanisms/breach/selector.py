@@ -96,13 +96,6 @@ class WholeFile(Protocol):
         ...
 
 
-def paired_columns(schema: Schema, sensitive: str | None) -> tuple[tuple[str, ...], str]:
-    """Columns that are released or offered, and the one that an attacker wants, with which they are to be counted."""
-    wanted = sensitive_name(schema, target_name(schema), sensitive)
-    roles = (Role.QUASI_IDENTIFIER, Role.TARGET, Role.OTHER)
-    return tuple(name for name in schema.names(*roles) if name != wanted), wanted
-
-
 def judged_on_all_rows(problem: BreachProblem, target: str, whole: WholeFile, n_sampled: int) -> BreachProblem:
     """Look for columns that give the sensitive one away on all rows, where their values are not too many.
 
@@ -374,7 +367,9 @@ class BreachAwareSelector(BreachMechanism):
 
     def sampled_pairs(self, schema: Schema) -> tuple[tuple[str, ...], str]:
         """Columns to count on all rows with another one, and that one, where columns are chosen on a sample."""
-        return paired_columns(schema, self.sensitive)
+        wanted = sensitive_name(schema, target_name(schema), self.sensitive)
+        roles = (Role.QUASI_IDENTIFIER, Role.TARGET, Role.OTHER)
+        return tuple(name for name in schema.names(*roles) if name != wanted), wanted
 
     def release_sample(self, sample: Table, whole: WholeFile, *, progress: Progress | None = None) -> Release:
         """Choose columns on a sample of rows; the table of the release describes them by themselves, on all rows."""
