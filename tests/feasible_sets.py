@@ -16,5 +16,5 @@ def maximal_feasible_sets(matrix, k, limit=10_000):
 def improved_set(matrix, features, weights, k, budget):
     """Exchange features of a feasible set as long as that raises the sum of their weights."""
     reduced = reduce_table(matrix, k)
-    better, _ = improve(_with_columns(reduced, k, reduced.columns(features)), reduced.weights(weights), budget)
+    better = improve(_with_columns(reduced, k, reduced.columns(features)), reduced.weights(weights), budget)
     return reduced.features(better.chosen)

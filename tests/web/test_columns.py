@@ -476,7 +476,7 @@ def build(browser, number, act, method, **fields):
 
 def test_the_page_knows_the_methods_of_the_command_line():
     shown = tuple(method.name for method in hierarchy_methods.METHODS)
-    assert sorted(shown) == sorted(automatic._BUILDERS) == sorted(hierarchy_command._METHODS)
+    assert sorted(shown) == sorted(automatic.METHODS) == sorted(hierarchy_command._METHODS)
 
 
 @pytest.mark.parametrize(

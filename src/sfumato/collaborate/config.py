@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 from sfumato.collaborate.roster import Peer, Roster
 from sfumato.collaborate.session.session import checked_roster
 from sfumato.errors import InputError, InvalidParameterError
-from sfumato.project.file import toml_text
+from sfumato.project.file import parse_toml, toml_text
 
 ROUND_SECONDS = 60.0
 START_SECONDS = 300.0
@@ -189,18 +188,14 @@ def party_config_text(
 
 def _parsed(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_bytes().decode())
+        raw = path.read_bytes()
     except FileNotFoundError:
         hint = "make one for every party"
         raise InputError("there is no such party file", path=path, hint=hint, remedy=("party_files",)) from None
-    except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text", path=path) from None
-    except (tomllib.TOMLDecodeError, RecursionError) as exc:
-        position = str(exc).rpartition("(")[2].rstrip(")")  # the text before it may quote the file
-        raise InputError(f"is not valid TOML ({position})", path=path) from None
     except (OSError, ValueError) as exc:
         reason = exc.strerror if isinstance(exc, OSError) else "not a path"
         raise InputError(f"cannot be read ({reason})", path=path) from None
+    return parse_toml(path, raw)
 
 
 def _check_keys(

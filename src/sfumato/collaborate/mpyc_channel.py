@@ -39,9 +39,8 @@ SECURITY_BITS = 64
 """Masks are so many bits longer than what they hide."""
 
 
-@contextmanager
-def _quiet_import() -> Iterator[None]:
-    """Keep MPyC from reading ``sys.argv``, from setting up a runtime, and from configuring the root logger."""
+def _mpyc_runtimes() -> ModuleType:
+    """Import MPyC, and keep it from reading ``sys.argv``, setting up a runtime, and configuring the root logger."""
     # The last lines of mpyc/__init__.py and mpyc/runtime.py parse sys.argv (our own --config among it) and build a
     # runtime as soon as they are imported. This variable, meant for builders of documentation, is MPyC's only way past
     # them; it is set for the one import below, and nothing else of the process is made up (decision 42).
@@ -53,23 +52,17 @@ def _quiet_import() -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # it takes names from numpy.core
-            yield
+            return importlib.import_module("mpyc.runtime")  # which imports all of MPyC that is used here
+    except ModuleNotFoundError:
+        problem = "but this one needs mpyc, which is not installed"
+        hint = "pip install 'sfumato[collaborate]'"
+        raise InvalidParameterError("mode", problem, allowed="one whose packages are installed", hint=hint) from None
     finally:
         logging.getLogger().removeHandler(handler)
         if before is None:
             del os.environ[variable]
         else:
             os.environ[variable] = before
-
-
-def _mpyc_runtimes() -> ModuleType:
-    try:
-        with _quiet_import():
-            return importlib.import_module("mpyc.runtime")  # which imports all of MPyC that is used here
-    except ModuleNotFoundError:
-        problem = "but this one needs mpyc, which is not installed"
-        hint = "pip install 'sfumato[collaborate]'"
-        raise InvalidParameterError("mode", problem, allowed="one whose packages are installed", hint=hint) from None
 
 
 _runtimes = _mpyc_runtimes()
@@ -329,7 +322,11 @@ def compute_together(
     CollaborationError
         If a party has other parameters, is silent, or sends something else than the protocol asks for.
     """
-    _check_roster(me, roster)
+    if not FEWEST_PARTIES <= len(roster) <= MOST_PARTIES or len(set(roster)) < len(roster):
+        allowed = f"from {FEWEST_PARTIES} to {MOST_PARTIES} different names"
+        raise InvalidParameterError("roster", f"got {len(roster)}", allowed=allowed)
+    if me not in roster:
+        raise InvalidParameterError("me", f"got {me!r}", allowed="one of the roster")
     loop = asyncio.new_event_loop()
     try:
         runtime = loop.run_until_complete(_new_runtime(roster.index(me), len(roster)))
@@ -422,11 +419,3 @@ def _as_fault(peer: str, error: Exception) -> Exception:
     if isinstance(error, TimeoutError):
         return _BrokenProtocolError(peer, "silent")
     return _BrokenProtocolError(peer, "gone") if isinstance(error, OSError) else error
-
-
-def _check_roster(me: str, roster: Sequence[str]) -> None:
-    if not FEWEST_PARTIES <= len(roster) <= MOST_PARTIES or len(set(roster)) < len(roster):
-        allowed = f"from {FEWEST_PARTIES} to {MOST_PARTIES} different names"
-        raise InvalidParameterError("roster", f"got {len(roster)}", allowed=allowed)
-    if me not in roster:
-        raise InvalidParameterError("me", f"got {me!r}", allowed="one of the roster")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
@@ -15,6 +15,12 @@ from sfumato.errors import InvalidParameterError
 Mode = Literal["totals", "selection-only"]
 
 _ANY_NUMBER = "mode totals has no such limit"
+_UNUSED_WITH_JOINT_K = ("mode", "weights", "privacy", "epsilon", "min_count", "ranking", "tradeoff", "drop_incomplete")
+_NO_FEATURES_GO = "no features are removed and no scores computed there, and a missing value is a value of its own"
+_UNUSED_WITHOUT_TOTALS = ("sharing", "privacy", "epsilon", "min_count", "ranking", "tradeoff")
+_NOTHING_ADDED_UP = (
+    "nothing is added up there, so there are no totals, no noise on them, no averages and no other scores"
+)
 MAX_ROWS = 10_000
 LEAST_K = 2
 MOST_ROWS, MOST_PARTIES = 100_000, 7
@@ -78,13 +84,15 @@ class Plan:
             raise InvalidParameterError("min_count", f"got {self.min_count}", allowed=f"at least {LEAST_MINIMUM}")
         if self.max_rows < 1:
             raise InvalidParameterError("max_rows", f"got {self.max_rows}", allowed="at least 1")
-        if self.joint_k is not None:
-            self._check_joint(self.joint_k)
+        if (k := self.joint_k) is not None:
+            if isinstance(k, bool) or not isinstance(k, int) or k < LEAST_K:
+                raise InvalidParameterError("joint_k", f"got {k!r}", allowed=f"a whole number of at least {LEAST_K}")
+            self._check_left_out(_UNUSED_WITH_JOINT_K, "with a joint k", _NO_FEATURES_GO)
         if self.is_on_secrets and self.max_rows > MOST_ROWS:
             allowed = f"at most {MOST_ROWS:,} {self._on_secrets}"
             raise InvalidParameterError("max_rows", f"got {self.max_rows:,}", allowed=allowed, hint=_ANY_NUMBER)
         if self.mode == "selection-only":
-            self._check_nothing_is_added_up()
+            self._check_left_out(_UNUSED_WITHOUT_TOTALS, "with mode selection-only", _NOTHING_ADDED_UP)
 
     @property
     def is_on_secrets(self) -> bool:
@@ -95,20 +103,10 @@ class Plan:
     def _on_secrets(self) -> str:
         return "with mode selection-only" if self.joint_k is None else "with a joint k"
 
-    def _check_joint(self, k: int) -> None:
-        if isinstance(k, bool) or not isinstance(k, int) or k < LEAST_K:
-            raise InvalidParameterError("joint_k", f"got {k!r}", allowed=f"a whole number of at least {LEAST_K}")
-        unused = ("mode", "weights", "privacy", "epsilon", "min_count", "ranking", "tradeoff", "drop_incomplete")
-        hint = "no features are removed and no scores computed there, and a missing value is a value of its own"
-        for name in unused:
+    def _check_left_out(self, names: Sequence[str], where: str, hint: str) -> None:
+        for name in names:
             if getattr(self, name) != Plan.__dataclass_fields__[name].default:
-                raise InvalidParameterError(name, "got one", allowed="left out with a joint k", hint=hint)
-
-    def _check_nothing_is_added_up(self) -> None:
-        hint = "nothing is added up there, so there are no totals, no noise on them, no averages and no other scores"
-        for name in ("sharing", "privacy", "epsilon", "min_count", "ranking", "tradeoff"):
-            if getattr(self, name) != Plan.__dataclass_fields__[name].default:
-                raise InvalidParameterError(name, "got one", allowed="left out with mode selection-only", hint=hint)
+                raise InvalidParameterError(name, "got one", allowed=f"left out {where}", hint=hint)
 
     def check_group(self, n_parties: int, n_rows: int) -> None:
         """Refuse more parties, or more rows of those that are known, than the mode can take."""

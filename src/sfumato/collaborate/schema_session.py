@@ -169,19 +169,15 @@ def _items(values: Mapping[str, Iterable[str | None]], most_bytes: int) -> set[b
             raise SchemaError(f"has more than {MOST_VALUES:,} values", column=name, hint=hint)
         for value in distinct:
             tag = bytes([_MISSING if value is None else _TEXT])
-            items.add(number.to_bytes(2) + tag + _encoded(value or "", name, most_bytes))
+            try:
+                text = (value or "").encode()
+            except UnicodeEncodeError:
+                raise SchemaError("holds a value that is not Unicode text", column=name) from None
+            if len(text) > most_bytes:
+                problem = f"holds a value of more than {most_bytes} bytes"
+                raise SchemaError(problem, column=name, hint="leave the column out, or shorten its values")
+            items.add(number.to_bytes(2) + tag + text)
     return items
-
-
-def _encoded(value: str, column: str, most_bytes: int) -> bytes:
-    try:
-        text = value.encode()
-    except UnicodeEncodeError:
-        raise SchemaError("holds a value that is not Unicode text", column=column) from None
-    if len(text) > most_bytes:
-        problem = f"holds a value of more than {most_bytes} bytes"
-        raise SchemaError(problem, column=column, hint="leave the column out, or shorten its values")
-    return text
 
 
 def _checksum(padded: bytes) -> int:
@@ -242,11 +238,8 @@ def _by_column(items: set[bytes], columns: tuple[str, ...]) -> dict[str, tuple[s
         if len(values) > MOST_VALUES:
             hint = "leave the column out, or cut its numbers into intervals"
             raise SchemaError(f"has more than {MOST_VALUES:,} values among the parties", column=name, hint=hint)
-    return {name: _sorted(values) for name, values in zip(columns, held, strict=True)}
-
-
-def _sorted(values: set[str | None]) -> tuple[str | None, ...]:
-    return (*sorted(value for value in values if value is not None), *(value for value in values if value is None))
+    ordered = [sorted(values, key=lambda value: (value is None, value or "")) for values in held]  # missing ones last
+    return {name: tuple(values) for name, values in zip(columns, ordered, strict=True)}
 
 
 FEW_VALUES = 20
@@ -301,7 +294,9 @@ def agree_on_schema(
         parameters["missing"] = [*sorted(set(table.schema.missing))]
         greet(session, Terms(config.session, config.roster.fingerprints, "", "shared schema", parameters))
         names, roles = _common_columns(session, table)
-        values = {name: _own_values(table, name, is_cut=name in given) for name in (*names, target)}
+        values = {name: own_values(table, name) for name in (*names, target)}
+        for name in set(values) & set(given):  # of a column that is cut no number leaves
+            values[name] = (None,) if table[name].n_missing else ()
         union = private_union(SecureSum(session), values, salt=session.binding)
         united = SharedSchema.of_values({name: union[name] for name in names}, {target: union[target]}, given)
         schema = replace(united, roles=roles)
@@ -388,12 +383,6 @@ def _too_telling(table: Table, name: str, most: int, hint: str, *more: str) -> S
 
 def _n_known(table: Table, name: str) -> int:
     return table[name].n_distinct - (table[name].missing_code is not None)
-
-
-def _own_values(table: Table, name: str, *, is_cut: bool) -> tuple[str | None, ...]:
-    if is_cut:
-        return (None,) if table[name].n_missing else ()
-    return own_values(table, name)
 
 
 def _common_columns(session: Session, table: Table) -> tuple[tuple[str, ...], dict[str, Role]]:

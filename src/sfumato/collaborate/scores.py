@@ -30,7 +30,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -71,47 +71,6 @@ def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
 
 
-def _entropies(counts: Counts) -> tuple[float, float]:
-    return entropy_bits(counts.sum(axis=1)), entropy_bits(counts.sum(axis=0))
-
-
-def _normalized(counts: Counts) -> float:
-    return _share(mutual_information_bits(counts), math.sqrt(math.prod(_entropies(counts))))
-
-
-def _gain_ratio(counts: Counts) -> float:
-    return _share(mutual_information_bits(counts), _entropies(counts)[0])
-
-
-def _symmetrical_uncertainty(counts: Counts) -> float:
-    return _share(2 * mutual_information_bits(counts), sum(_entropies(counts)))
-
-
-def _chi_squared(counts: Counts) -> float:
-    """Mean square contingency: the sum of squared differences from independence, over what independence expects."""
-    n = float(counts.sum())
-    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n if n else np.zeros(counts.shape)
-    occurs = expected > 0
-    return _share(float(((counts[occurs] - expected[occurs]) ** 2 / expected[occurs]).sum()), n)
-
-
-def _gini(counts: Counts) -> float:
-    n, by_value = float(counts.sum()), counts.sum(axis=1)
-    occurs = by_value > 0
-    within = float((np.square(counts[occurs].astype(np.float64)).sum(axis=1) / by_value[occurs]).sum())
-    return _share(within - _share(float(np.square(counts.sum(axis=0, dtype=np.float64)).sum()), n), n)
-
-
-_RANKINGS: Mapping[Ranking, Callable[[Counts], float]] = {
-    "mutual-information": mutual_information_bits,
-    "normalized": _normalized,
-    "gain-ratio": _gain_ratio,
-    "symmetrical-uncertainty": _symmetrical_uncertainty,
-    "chi-squared": _chi_squared,
-    "gini": _gini,
-}
-
-
 def utility_score(counts: Counts, ranking: Ranking = "mutual-information") -> float:
     """Measure what a feature's counts say of the class, by a function's name; negative counts count as 0.
 
@@ -121,7 +80,25 @@ def utility_score(counts: Counts, ranking: Ranking = "mutual-information") -> fl
     >>> [utility_score(same, name) for name in ("gain-ratio", "symmetrical-uncertainty", "chi-squared", "gini")]
     [1.0, 1.0, 1.0, 0.5]
     """
-    return _RANKINGS[ranking](np.maximum(counts, 0))
+    counts = np.maximum(counts, 0)
+    n, by_value, by_class = float(counts.sum()), counts.sum(axis=1), counts.sum(axis=0)
+    if ranking == "chi-squared":  # squared differences from independence, over what independence expects
+        expected = np.outer(by_value, by_class) / n if n else np.zeros(counts.shape)
+        occurs = expected > 0
+        return _share(float(((counts[occurs] - expected[occurs]) ** 2 / expected[occurs]).sum()), n)
+    if ranking == "gini":
+        occurs = by_value > 0
+        within = float((np.square(counts[occurs].astype(np.float64)).sum(axis=1) / by_value[occurs]).sum())
+        return _share(within - _share(float(np.square(counts.sum(axis=0, dtype=np.float64)).sum()), n), n)
+    information = mutual_information_bits(counts)
+    if ranking == "mutual-information":
+        return information
+    of_feature, of_class = entropy_bits(by_value), entropy_bits(by_class)
+    if ranking == "normalized":
+        return _share(information, math.sqrt(of_feature * of_class))
+    if ranking == "gain-ratio":
+        return _share(information, of_feature)
+    return _share(2 * information, of_feature + of_class)  # symmetrical uncertainty
 
 
 def feature_entropy_bits(counts: Counts) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 from sfumato.collaborate.session.handshake import check_all_told_the_same
 from sfumato.collaborate.session.session import Session
 from sfumato.collaborate.transport.channel import PRIME, WHOLE_WORDS, SumOfParties, Words
+from sfumato.collaborate.transport.messages import UNBOUND
 from sfumato.errors import CollaborationError, InvalidParameterError
 
 # Commit, then open: nobody chooses what it publishes after it has seen what the others publish.
@@ -174,7 +175,7 @@ class SecureSum:
     def __init__(self, session: Session, *, mode: SumMode = "seeds") -> None:
         if mode not in get_args(SumMode):
             raise InvalidParameterError("mode", "it is not", allowed="'seeds' or 'shares'")
-        if not session.is_bound:
+        if session.binding == UNBOUND:
             raise InvalidParameterError("session", "it is not", allowed="one whose hello is over")
         self._session = session
         self._mode = mode
@@ -193,7 +194,12 @@ class SecureSum:
         Three rounds (``shares``: four): all commit to what they publish, open it, and compare. Every party must ask
         for sums of the same lengths in the same order.
         """
-        _check_own(own, modulus)
+        if modulus not in _RING_NAMES:
+            raise InvalidParameterError("modulus", f"got {modulus}", allowed="2**64 or 2**61 - 1")
+        if not isinstance(own, np.ndarray) or own.dtype != np.uint64 or own.ndim != 1:
+            raise InvalidParameterError("own", "it is not", allowed="a one-dimensional array of uint64")
+        if modulus == PRIME and own.size and int(own.max()) >= PRIME:
+            raise InvalidParameterError("own", "some are not", allowed="numbers below the modulus")
         self._n_sums += 1
         step = f"{stage}/{_RING_NAMES[modulus]}"
         if self._mode == "seeds":
@@ -224,6 +230,10 @@ class SecureSum:
             masked = add(subtract(masked, sent, modulus), received, modulus)
         return masked
 
+    def _mask(self, seed: bytes, pair: tuple[str, str], step: str, n: int, modulus: int) -> Words:
+        label = json.dumps([self._session.binding.hex(), *pair, step, self._n_sums, n]).encode()
+        return uniform(stream(stage_key(seed, label)), n, modulus)
+
     def _exchange_seeds(self) -> None:
         stage = "seeds"
         self._sent_seeds = {peer: secrets.token_bytes(SEED_BYTES) for peer in self._session.others}
@@ -231,10 +241,6 @@ class SecureSum:
         for peer, seed in self._received_seeds.items():
             if len(seed) != SEED_BYTES:
                 self._session.accuse(peer, stage, "wrong-length")
-
-    def _mask(self, seed: bytes, pair: tuple[str, str], step: str, n: int, modulus: int) -> Words:
-        label = json.dumps([self._session.binding.hex(), *pair, step, self._n_sums, n]).encode()
-        return uniform(stream(stage_key(seed, label)), n, modulus)
 
     def _sum_of_shares(self, own: Words, step: str, modulus: int) -> Words:
         stage = f"{step}/shares"
@@ -289,34 +295,7 @@ def _to_bytes(words: Words) -> bytes:
     return words.astype("<u8", copy=False).tobytes()
 
 
-def _check_own(own: Words, modulus: int) -> None:
-    if modulus not in _RING_NAMES:
-        raise InvalidParameterError("modulus", f"got {modulus}", allowed="2**64 or 2**61 - 1")
-    if not isinstance(own, np.ndarray) or own.dtype != np.uint64 or own.ndim != 1:
-        raise InvalidParameterError("own", "it is not", allowed="a one-dimensional array of uint64")
-    if modulus == PRIME and own.size and int(own.max()) >= PRIME:
-        raise InvalidParameterError("own", "some are not", allowed="numbers below the modulus")
-
-
 # Questions that all parties answer together, of whose answers nothing but the outcome is learned.
-
-
-class CountedSums:
-    """A sum of parties that counts how often it was asked."""
-
-    def __init__(self, sums: SumOfParties) -> None:
-        self._sums = sums
-        self.n_rounds = 0
-
-    @property
-    def n_parties(self) -> int:
-        """How many parties add up."""
-        return self._sums.n_parties
-
-    def total(self, own: Words, *, stage: str, modulus: int = WHOLE_WORDS) -> Words:
-        """Add up the parties' numbers."""
-        self.n_rounds += 1
-        return self._sums.total(own, stage=stage, modulus=modulus)
 
 
 def is_any(sums: SumOfParties, own: bool, *, stage: str) -> bool:

@@ -50,8 +50,11 @@ class SharedColumn:
     has_missing: bool = False
 
     def __post_init__(self) -> None:
-        if self.cuts is not None:
-            self._check_cuts(self.cuts)
+        if (cuts := self.cuts) is not None:
+            if self.values:
+                raise SchemaError("has both values and cut points", column=self.name)
+            if not cuts or not all(map(math.isfinite, cuts)) or any(low >= high for low, high in pairwise(cuts)):
+                raise SchemaError("has no cut points, or not ascending numbers", column=self.name)
         if len(set(self.values)) < len(self.values):
             raise SchemaError("lists a value twice", column=self.name)
         if self.n_values > MOST_VALUES:
@@ -59,12 +62,6 @@ class SharedColumn:
             raise SchemaError(f"has more than {MOST_VALUES:,} values", column=self.name, hint=hint)
         if not self.n_values:
             raise SchemaError("has no values", column=self.name)
-
-    def _check_cuts(self, cuts: tuple[float, ...]) -> None:
-        if self.values:
-            raise SchemaError("has both values and cut points", column=self.name)
-        if not cuts or not all(map(math.isfinite, cuts)) or any(low >= high for low, high in pairwise(cuts)):
-            raise SchemaError("has no cut points, or not ascending numbers", column=self.name)
 
     def __repr__(self) -> str:
         return f"SharedColumn({self.name!r}, {self.n_values:,} values)"
@@ -232,8 +229,10 @@ class SharedSchema:
             raise SchemaError(problem, column=wrong[0], hint="give the column another role, or agree on another schema")
         for column in self.features:
             own = table[column.name]
-            if column.cuts is not None and own.n_distinct > (own.missing_code is not None):
-                _check_is_numeric(table, column.name)
+            has_values = own.n_distinct > (own.missing_code is not None)
+            if column.cuts is not None and has_values and table.schema[column.name].kind is not Kind.NUMERIC:
+                problem = "is cut into intervals in the shared schema and is not numeric here"
+                raise SchemaError(problem, column=column.name)
         if table.schema.target != self.target.name:
             raise SchemaError("is the target of the shared schema and not of the table", column=self.target.name)
 
@@ -271,11 +270,6 @@ class SharedSchema:
         """SHA-256 by which parties see that they hold the same schema."""
         canonical = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def _check_is_numeric(table: Table, name: str) -> None:
-    if table.schema[name].kind is not Kind.NUMERIC:
-        raise SchemaError("is cut into intervals in the shared schema and is not numeric here", column=name)
 
 
 def own_values(table: Table, name: str) -> tuple[str | None, ...]:

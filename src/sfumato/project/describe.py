@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from sfumato.atomic import check_writable, explained_writing, write_atomically
 from sfumato.datasets.admissions import admissions
@@ -300,9 +301,10 @@ def project_text(
         column = guess.column
         remedy = "; if it names nobody, give it another role and confirmed = true" if guess.is_withheld else ""
         reason = " ".join(f"{guess.reason}{remedy}{_doubt(column)}".split())
-        told = f"role = {toml_text(column.role)}, kind = {toml_text(column.kind)}{_format_entry(column)}"
-        entry = f"{{ {told}{_prepare_entry(guess)} }}"
-        lines.append(f"{toml_text(column.name)} = {entry}  # {reason}")
+        entry: dict[str, Any] = {"role": str(column.role), "kind": str(column.kind), **_format_of(column)}
+        if guess.prepare:
+            entry["prepare"] = dict(guess.prepare)
+        lines.append(f"{toml_text(column.name)} = {toml_value(entry)}  # {reason}")
     return "\n".join(lines) + "\n" + _RELEASE_SECTION
 
 
@@ -310,15 +312,6 @@ def _doubt(column: Column) -> str:
     """Say what is a guess in the way that the texts of a column are read."""
     doubt = column.reading.doubt if column.reading is not None else ""
     return guess_comment(format_key(column), doubt) if doubt else ""
-
-
-def _format_entry(column: Column) -> str:
-    """Say how the texts of a column are read, so that nobody has to guess it again."""
-    return "".join(f", {key} = {toml_text(text)}" for key, text in _format_of(column).items())
-
-
-def _prepare_entry(guess: ColumnGuess) -> str:
-    return f", prepare = {toml_value(dict(guess.prepare))}" if guess.prepare else ""
 
 
 def _format_of(column: Column) -> dict[str, str]:

@@ -213,24 +213,20 @@ def _edit_section(table: MutableMapping[str, Any], wanted: Sequence[Assignment])
 def _set(table: MutableMapping[str, Any], key: str, value: Any) -> None:
     """Set an entry of tomlkit's; in a table only the entries that differ are touched."""
     import tomlkit
+    from tomlkit.items import InlineTable
 
     present = table.get(key)
+    # a table on one line that gets or loses entries is written anew, for tomlkit would space it badly
+    is_reshaped = isinstance(present, InlineTable) and isinstance(value, dict) and present.keys() != value.keys()
     if value is None:
         del table[key]
-    elif isinstance(value, dict) and isinstance(present, MutableMapping) and not _is_reshaped(present, value):
+    elif isinstance(value, dict) and isinstance(present, MutableMapping) and not is_reshaped:
         for name in [name for name in present if name not in value]:
             del present[name]
         for name in [name for name in value if not is_same_toml(_plain(present.get(name)), value[name])]:
             _set(present, name, value[name])
     else:
         table[key] = tomlkit.value(toml_value(value))
-
-
-def _is_reshaped(present: MutableMapping[str, Any], value: Mapping[str, Any]) -> bool:
-    """Whether a table on one line gets or loses entries: it is then written anew, for tomlkit would space it badly."""
-    from tomlkit.items import InlineTable
-
-    return isinstance(present, InlineTable) and present.keys() != value.keys()
 
 
 def _plain(item: Any) -> Any:
@@ -346,14 +342,21 @@ def edit_project(path: str | Path, changes: ProjectChanges) -> Project:
         text, content = _edited(path, raw, changes)
         project = project_of(path, text.encode(), content)
         if text.encode() != raw:
-            _replace_file(path.resolve(), text.encode())
+            with explained_writing(path.resolve()):
+                mode = path.resolve().stat().st_mode & 0o777
+            write_atomically(path.resolve(), text.encode(), force=True, mode=mode)
     return project
 
 
 def _edited(path: Path, raw: bytes, changes: ProjectChanges) -> tuple[str, dict[str, Any]]:
     """Change the text of a project file; returned with what it then says."""
     content = parse_toml(path, raw)
-    _check_tables(path, content)
+    tables = [content.get(name, {}) for name in ("data", "release", "compare", "columns")]
+    if isinstance(tables[-1], dict):
+        tables += tables[-1].values()
+    if not all(isinstance(table, dict) for table in tables):
+        problem = "its sections and columns must be tables"
+        raise InputError(problem, path=path)
     columns = _column_assignments(content, changes)
     entries = {**content.get("columns", {}), **{one.key: one.value for one in columns}}
     targets = [name for name, entry in entries.items() if entry is not None and entry.get("role") == Role.TARGET]
@@ -365,21 +368,14 @@ def _edited(path: Path, raw: bytes, changes: ProjectChanges) -> tuple[str, dict[
         raise InputError(problem, path=path, hint="change it in a text editor") from None
 
 
-def _check_tables(path: Path, content: Mapping[str, Any]) -> None:
-    """Refuse sections and columns that are no tables, as loading the project would."""
-    tables = [content.get(name, {}) for name in ("data", "release", "compare", "columns")]
-    if isinstance(tables[-1], dict):
-        tables += tables[-1].values()
-    if not all(isinstance(table, dict) for table in tables):
-        problem = "its sections and columns must be tables"
-        raise InputError(problem, path=path)
-
-
 def _column_assignments(content: Mapping[str, Any], changes: ProjectChanges) -> list[Assignment]:
     """List the new entries of the columns for which something changes."""
     listed: Mapping[str, Any] = content.get("columns", {})
     default_role = content.get("data", {}).get("default_role")
-    roles = _with_former_target(listed, changes)
+    roles = dict(changes.roles)
+    if changes.former_target is not None and Role.TARGET in roles.values():
+        former = [name for name, entry in listed.items() if entry.get("role") == Role.TARGET]
+        roles = dict.fromkeys(former, changes.former_target) | roles
     assignments = []
     changed = (roles, changes.kinds, changes.hierarchies, changes.confirmed, changes.formats, changes.preparations)
     for name in dict.fromkeys(name for given in changed for name in given):
@@ -411,14 +407,6 @@ def _column_assignments(content: Mapping[str, Any], changes: ProjectChanges) -> 
     return [*assignments, *gone]
 
 
-def _with_former_target(listed: Mapping[str, Any], changes: ProjectChanges) -> dict[str, Role]:
-    """Add the new role of the present target, if another column becomes the target and that is asked for."""
-    if changes.former_target is None or Role.TARGET not in changes.roles.values():
-        return dict(changes.roles)
-    former = [name for name, entry in listed.items() if entry.get("role") == Role.TARGET]
-    return {**dict.fromkeys(former, changes.former_target), **changes.roles}
-
-
 def _setting_assignments(content: Mapping[str, Any], changes: ProjectChanges) -> list[Assignment]:
     """List the new entries of the data, the release and the comparison."""
     wanted = [
@@ -435,7 +423,9 @@ def _setting_assignments(content: Mapping[str, Any], changes: ProjectChanges) ->
         named.append(Assignment(_RELEASE, "escape_formulas", changes.escape_formulas or None))
     if changes.parameters is not None:
         named += _parameter_assignments(content, changes.parameters)
-    return [one for one in named if not is_same_toml(one.value, _present(content, one))]
+    sections = [reduce(lambda table, part: table.get(part, {}), one.section, content) for one in named]
+    pairs = zip(named, sections, strict=True)
+    return [one for one, section in pairs if not is_same_toml(one.value, section.get(one.key))]
 
 
 def _parameter_assignments(content: Mapping[str, Any], parameters: Mapping[str, Any]) -> list[Assignment]:
@@ -445,11 +435,6 @@ def _parameter_assignments(content: Mapping[str, Any], parameters: Mapping[str, 
     present = content.get("release", {}).get("parameters", {})
     gone = dict.fromkeys(key for key in present if key not in wanted)
     return [Assignment(_PARAMETERS, key, value) for key, value in {**gone, **wanted}.items()]
-
-
-def _present(content: Mapping[str, Any], one: Assignment) -> Any:
-    section = reduce(lambda table, part: table.get(part, {}), one.section, content)
-    return section.get(one.key)
 
 
 def _as_read(value: Any) -> Any:
@@ -486,10 +471,3 @@ def _one_at_a_time(path: Path) -> Iterator[None]:
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):  # else another edit has replaced the file
                 yield
                 return
-
-
-def _replace_file(path: Path, content: bytes) -> None:
-    """Put a new content in the place of a file, which at every moment is whole, the old one or the new one."""
-    with explained_writing(path):
-        mode = path.stat().st_mode & 0o777
-    write_atomically(path, content, force=True, mode=mode)

@@ -389,34 +389,26 @@ def _read_options(path: Path, data: Mapping[str, Any]) -> ReadOptions:
     if rows not in ("keep", "drop"):
         problem = "'missing_rows' in [data] must be 'keep' or 'drop'"
         raise InputError(problem, path=path)
+    n_skipped, rule = data.get("skip_rows", 0), data.get("one_row_per_person")
+    if n_skipped < 0:
+        problem = "'skip_rows' in [data] must be 0 or more"
+        raise InputError(problem, path=path)
+    if rule not in (None, *get_args(PersonRule)):
+        problem = f"'one_row_per_person' in [data] must be one of {', '.join(get_args(PersonRule))}"
+        raise InputError(problem, path=path)
     return ReadOptions(
         format=data.get("format"),
         delimiter=data.get("delimiter"),
         encoding=data.get("encoding"),
         header=data.get("header", True),
         sheet=data.get("sheet"),
-        skip_rows=_skipped(path, data.get("skip_rows", 0)),
+        skip_rows=n_skipped,
         table=data.get("table"),
         query=data.get("query"),
         missing=tuple(data.get("missing", DEFAULT_MISSING_TOKENS)),
         complete_rows_only=rows == "drop",
-        one_row_per_person=_person_rule(path, data.get("one_row_per_person")),
+        one_row_per_person=rule,
     )
-
-
-def _person_rule(path: Path, rule: str | None) -> PersonRule | None:
-    for known in get_args(PersonRule):
-        if rule in (None, known):
-            return None if rule is None else known
-    problem = f"'one_row_per_person' in [data] must be one of {', '.join(get_args(PersonRule))}"
-    raise InputError(problem, path=path)
-
-
-def _skipped(path: Path, n_rows: int) -> int:
-    if n_rows < 0:
-        problem = "'skip_rows' in [data] must be 0 or more"
-        raise InputError(problem, path=path)
-    return n_rows
 
 
 def _column(path: Path, name: str, entry: Any) -> Column:

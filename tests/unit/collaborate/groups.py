@@ -37,7 +37,8 @@ def make_party(folder, name, *, authority, starts=None, valid_days=90):
     files = keys._free_files(folder, name, force=False)
     signer = check_authority(authority.certificate)
     key, hosts = ec.generate_private_key(ec.SECP256R1()), keys._host_names(())
-    certificate = keys._party_certificate(name, key, hosts, period, signer, check_key(authority.key, signer))
+    issuer_key = check_key(authority.key, signer)
+    certificate = keys._certificate(name, key, period, issuer=signer, issuer_key=issuer_key, hosts=hosts)
     keys._write(files, certificate, key, force=False)
     return files
 

@@ -8,8 +8,8 @@ file from them, sorted, without a word of who had which row.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,31 +25,28 @@ from sfumato.collaborate.joint.search import STAGE, ClassOfRows, JointTask, Plac
 from sfumato.collaborate.plan import Plan
 from sfumato.collaborate.schema_session import check_tells_nobody_apart
 from sfumato.collaborate.secure_sum import SecureSum
-from sfumato.collaborate.session.handshake import check_all_have_the_same, greet
-from sfumato.collaborate.session.joining import joined
 from sfumato.collaborate.session.party import (
-    ALL_READY,
-    READY,
-    RELEASE,
+    Appear,
     SessionRecord,
+    SessionResult,
     StageChannel,
-    check_paths,
+    checked_output,
+    greeted,
     publish_nothing,
+    published_together,
     terms_of,
 )
-from sfumato.collaborate.session.session import Session
 from sfumato.collaborate.session.transcript import Transcript
 from sfumato.collaborate.shared_schema import SharedColumn, SharedSchema
-from sfumato.errors import CollaborationError, InvalidParameterError, SchemaError, SfumatoError
+from sfumato.errors import CollaborationError, InvalidParameterError, SchemaError
 from sfumato.guarantees import KAnonymity
 from sfumato.manifest import draft_manifest
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.measures.loss import generalized_certainty_penalty
 from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.hierarchies.hierarchy import Hierarchy
-from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.proposals.in_memory import InMemory
-from sfumato.publishing.publish import Published, check_targets, staged
+from sfumato.publishing.publish import staged
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.coding import Table
 
@@ -64,9 +61,9 @@ _WHAT_THIS_IS = (
 )
 
 
-@dataclass(frozen=True)
-class JointResult:
-    """What a party has at the end.
+@dataclass(frozen=True, kw_only=True)
+class JointResult(SessionResult):
+    """What a party has that made one table together with the others.
 
     Parameters
     ----------
@@ -80,35 +77,17 @@ class JointResult:
         Mean share of a column's values that a released cell leaves open (GCP over the shared schema's values).
     """
 
-    session: SessionRecord
     k: int
     n_rows: int
     n_classes: int
     own_rows: int
     own_level: int
     certainty_penalty: float
-    release: Release
-    published: Published | None
-    bytes_sent: int
-    bytes_received: int
-    seconds: float
-    warnings: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; what this party alone may know is in it."""
-        published = self.published
-        figures = ("k", "n_rows", "n_classes", "own_rows", "own_level", "certainty_penalty")
-        return {
-            "session": self.session.to_dict(),
-            "agreed": dict(self.session.agreed),
-            **{name: getattr(self, name) for name in figures},
-            "table": str(published.table_path) if published else None,
-            "manifest": str(published.manifest_path) if published else None,
-            "bytes_sent": self.bytes_sent,
-            "bytes_received": self.bytes_received,
-            "seconds": self.seconds,
-            "warnings": list(self.warnings),
-        }
+    def figures(self) -> dict[str, Any]:
+        """Sizes of the union and of this party's part of it."""
+        names = ("k", "n_rows", "n_classes", "own_rows", "own_level", "certainty_penalty")
+        return {name: getattr(self, name) for name in names}
 
 
 def take_part_jointly(
@@ -152,47 +131,39 @@ def take_part_jointly(
     columns = generalized_columns(schema, hierarchies)
     places = places_of_rows(table, schema.features)
     classes = places_of_rows(table, [schema.target])[0]
-    target = None if plan.dry_run else output
-    if target is not None:
-        check_targets(target, manifest_path_for(target), table.source, force=force)
-    elif not plan.dry_run:
-        hint = "name a file such as release.csv"
-        raise InvalidParameterError("output", "got none", allowed="given", hint=hint, remedy=("output",))
     record = transcript or Transcript()
-    check_paths(config, table, target, record.path)
+    target = checked_output(config, plan, table, output, record.path, force=force)
     task = JointTask(columns, plan.joint_k, plan.max_rows)
-    with joined(config, transcript=record) as session:
-        terms = terms_of(config, schema, plan, table)
-        terms = replace(terms, parameters={**terms.parameters, "generalization_sha256": digest_of(columns)})
-        binding = greet(session, terms)
-        who = SessionRecord(f"{config.session}/{binding.hex()[:16]}", terms.mode, terms.fingerprints, terms.parameters)
-        found = _divided(session, task, places, config.timeout)
+    terms = terms_of(config, schema, plan, table)
+    terms = replace(terms, parameters={**terms.parameters, "generalization_sha256": digest_of(columns)})
+    with greeted(config, terms, record) as (session, who):
+        with session.round(STAGE):
+            found = divide_together(
+                StageChannel(session, STAGE),
+                session.me,
+                session.roster,
+                task,
+                places,
+                timeout=config.timeout,
+                accuse=lambda party, reason: session.accuse(party, STAGE, reason),
+            )
         totals = added_up(SecureSum(session, mode=plan.sharing), found, classes, schema.target.n_values, plan.joint_k)
         release = release_of(schema, columns, found, totals, k=plan.joint_k, session=who, missing=table.schema.missing)
-        with _staged(session, release, table, target, force) as publish:
-            labels = [[node.label for node in one.nodes] for one in found]
-            agreed = json.dumps([labels, totals.tolist()]).encode()
-            check_all_have_the_same(session, READY, agreed)
-            if not plan.dry_run:
-                session.let_others_publish()
-            check_all_have_the_same(session, ALL_READY, agreed)
-            published = publish()
+        agreed = json.dumps([[[node.label for node in one.nodes] for one in found], totals.tolist()]).encode()
+        mine = _staged(release, table, target, force)
+        release, published = published_together(session, agreed, mine, is_dry_run=plan.dry_run)
     sizes = totals.sum(axis=1)
-    own = [len(one.rows) for one in found if len(one.rows)]
-    return JointResult(
-        who,
+    return JointResult.of(
+        record,
+        session=who,
+        release=release,
+        published=published,
         k=anonymity_level(sizes),
         n_rows=int(sizes.sum()),
         n_classes=len(found),
         own_rows=table.n_rows,
-        own_level=min(own, default=0),
+        own_level=min((len(one.rows) for one in found if len(one.rows)), default=0),
         certainty_penalty=certainty_penalty(columns, found, sizes),
-        release=published.release if published else release,
-        published=published,
-        bytes_sent=record.bytes_sent,
-        bytes_received=record.bytes_received,
-        seconds=record.seconds,
-        warnings=(str(record.problem),) if record.problem else (),
     )
 
 
@@ -207,15 +178,6 @@ def certainty_penalty(
     """Global certainty penalty of classes with so many rows, over the values of the shared schema."""
     penalties = [[c.penalty(node) for c, node in zip(columns, one.nodes, strict=True)] for one in classes]
     return generalized_certainty_penalty(penalties, sizes)
-
-
-def _divided(session: Session, task: JointTask, places: Sequence[Places], timeout: float) -> list[ClassOfRows]:
-    def accuse(party: str, reason: str) -> None:
-        session.accuse(party, STAGE, reason)
-
-    with session.round(STAGE):
-        channel = StageChannel(session, STAGE)
-        return divide_together(channel, session.me, session.roster, task, places, timeout=timeout, accuse=accuse)
 
 
 def added_up(sums: SecureSum, classes: Sequence[ClassOfRows], targets: Places, n_targets: int, k: int) -> Totals:
@@ -285,32 +247,22 @@ def _entry(column: GeneralizedColumn, occurring: set[str | None]) -> dict[str, A
 
 
 @contextmanager
-def _staged(
-    session: Session, release: Release, rows: Table, output: Path | None, force: bool
-) -> Iterator[Callable[[], Published | None]]:
-    """Audit the release, with this party's own rows, and have its bytes ready; the others are told if that fails."""
-    with ExitStack() as stack:
-        try:
-            publish: Callable[[], Published | None] = publish_nothing
-            if output is None:
-                _audited(release, rows)
-            else:
-                publish = stack.enter_context(staged(InMemory(release, rows), output, force=force))
-        except SfumatoError:
-            with suppress(CollaborationError):
-                session.accuse(session.me, RELEASE, "stopped")
-            raise
-        yield publish
-
-
-def _audited(release: Release, rows: Table) -> None:
-    """Audit a release that is not written."""
+def _staged(release: Release, rows: Table, output: Path | None, force: bool) -> Iterator[tuple[Release, Appear]]:
+    """Audit the release, with this party's own rows, and have its bytes ready."""
+    if output is not None:
+        with staged(InMemory(release, rows), output, force=force) as appear:
+            yield release, appear
+        return
     from sfumato.audit.verify import audit_release
 
-    entries = release.manifest.to_dict()
-    audit_release(
-        release.data, entries, AuditorHas(original=rows, roles=True), publisher=PublisherKnows(levels_are_stated=False)
-    ).raise_if_failed()
+    report = audit_release(
+        release.data,
+        release.manifest.to_dict(),
+        AuditorHas(original=rows, roles=True),
+        publisher=PublisherKnows(levels_are_stated=False),
+    )
+    report.raise_if_failed()
+    yield release, publish_nothing
 
 
 def check_in_memory(table: object) -> Table:

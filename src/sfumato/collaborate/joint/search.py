@@ -27,7 +27,7 @@ same choices.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -132,29 +132,32 @@ class Choice(NamedTuple):
     has_rows: Sequence[bool]
 
 
-def top_down(
-    columns: Sequence[GeneralizedColumn], places: Sequence[Places], n_rows: int
-) -> Generator[Question, Sequence[Choice], list[ClassOfRows]]:
-    """Divide classes as it is told to, and give those that are left; asks about some classes at a time."""
-    waiting = [ClassOfRows(tuple(column.root for column in columns), np.arange(n_rows))]
-    found: list[ClassOfRows] = []
-    while waiting:
-        asked, waiting = _first(waiting)
-        choices = yield Question.of(asked, columns, places)
-        for one, choice in zip(asked, choices, strict=True):
+class TopDown:
+    """The search: asks which features of some classes to divide, and divides them as it is told to."""
+
+    def __init__(self, columns: Sequence[GeneralizedColumn], places: Sequence[Places], n_rows: int) -> None:
+        self._columns, self._places = columns, places
+        self._waiting = [ClassOfRows(tuple(column.root for column in columns), np.arange(n_rows))]
+        self._asked: list[ClassOfRows] = []
+        self.found: list[ClassOfRows] = []
+
+    def question(self) -> Question | None:
+        """Ask about as many classes as may be asked about at once, at least one; None if there are no more."""
+        if not self._waiting:
+            return None
+        n_cells = np.cumsum([sum(len(node.children) for node in one.nodes) for one in self._waiting])
+        n = max(1, int(np.searchsorted(n_cells, MOST_CELLS, side="right")))
+        self._asked, self._waiting = self._waiting[:n], self._waiting[n:]
+        return Question.of(self._asked, self._columns, self._places)
+
+    def divide(self, choices: Sequence[Choice]) -> None:
+        """Divide the classes that were asked about; a class of which no feature can be divided is one that is left."""
+        for one, choice in zip(self._asked, choices, strict=True):
             if not choice.feature:
-                found.append(one)
+                self.found.append(one)
                 continue
-            parts = one.divided(choice.feature - 1, places[choice.feature - 1])
-            waiting.extend(part for part, has_rows in zip(parts, choice.has_rows, strict=True) if has_rows)
-    return found
-
-
-def _first(waiting: list[ClassOfRows]) -> tuple[list[ClassOfRows], list[ClassOfRows]]:
-    """Take as many classes as may be asked about at once, at least one."""
-    n_cells = np.cumsum([sum(len(node.children) for node in one.nodes) for one in waiting])
-    n = max(1, int(np.searchsorted(n_cells, MOST_CELLS, side="right")))
-    return waiting[:n], waiting[n:]
+            parts = one.divided(choice.feature - 1, self._places[choice.feature - 1])
+            self._waiting.extend(part for part, has_rows in zip(parts, choice.has_rows, strict=True) if has_rows)
 
 
 def choices_of(question: Question, k: int) -> list[Choice]:
@@ -173,14 +176,10 @@ def choices_of(question: Question, k: int) -> list[Choice]:
 
 def divide_pooled(columns: Sequence[GeneralizedColumn], places: Sequence[Places], k: int) -> list[ClassOfRows]:
     """Divide rows that are all in one place: what the parties come to, for comparison."""
-    search = top_down(columns, places, len(places[0]))
-    question = next(search)
-    while True:
-        try:
-            question = search.send(choices_of(question, k))
-        except StopIteration as end:
-            found: list[ClassOfRows] = end.value
-            return found
+    search = TopDown(columns, places, len(places[0]))
+    while question := search.question():
+        search.divide(choices_of(question, k))
+    return search.found
 
 
 @dataclass(frozen=True)
@@ -272,15 +271,10 @@ async def _divide(runtime: ChannelRuntime, *, task: JointTask, places: Sequence[
     shared = SharedArithmetic(runtime, task.n_bits, task.modulus)
     n_rows = len(places[0])
     await _check_rows(shared, task, n_rows)
-    search = top_down(task.columns, places, n_rows)
-    question = next(search)
-    while True:
-        choices = await _chosen(shared, task, question)
-        try:
-            question = search.send(choices)
-        except StopIteration as end:
-            found: list[ClassOfRows] = end.value
-            return found
+    search = TopDown(task.columns, places, n_rows)
+    while question := search.question():
+        search.divide(await _chosen(shared, task, question))
+    return search.found
 
 
 async def _check_rows(shared: SharedArithmetic, task: JointTask, n_own: int) -> None:

@@ -22,7 +22,7 @@ from sfumato.collaborate.scores import (
     removal_order,
     score_features,
 )
-from sfumato.collaborate.secure_sum import CountedSums, are_any, check_same, is_any
+from sfumato.collaborate.secure_sum import are_any, check_same, is_any
 from sfumato.collaborate.shared_schema import Counts, SharedSchema
 from sfumato.collaborate.transport.channel import SumOfParties, Words
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
@@ -173,23 +173,17 @@ class Agreement:
     ----------
     removed : tuple of str
         Features in the order of their removal.
-    kept : tuple of str
-        All others, in the order of the shared schema.
     scores : tuple of FeatureScore
         Of all features, in the order of the shared schema; the same for all parties.
     own_gains : tuple of float
         This party's gain after each removal.
-    n_rounds : int
-        Sums that were asked for.
     totals : mapping of str to array
         Counts of all parties together, by feature.
     """
 
     removed: tuple[str, ...]
-    kept: tuple[str, ...]
     scores: tuple[FeatureScore, ...]
     own_gains: tuple[float, ...]
-    n_rounds: int
     totals: Mapping[str, Counts] = field(repr=False, compare=False)
 
 
@@ -242,38 +236,25 @@ def agree(
     """
     rule = rule or AgreementRule()
     check_threshold(min_privacy_gain)
-    counted = CountedSums(sums)
     own = dict(zip(schema.names, schema.matrices(own_counts), strict=True))
     shared = own_counts if rule.epsilon is None else add_own_noise(own_counts, len(own), rule.epsilon)
-    totals = dict(zip(schema.names, schema.matrices(counted.total(shared, stage="counts")), strict=True))
-    averages = _averaged(counted, own) if rule.privacy == "average" else None
+    totals = dict(zip(schema.names, schema.matrices(sums.total(shared, stage="counts")), strict=True))
+    averages = None
+    if rule.privacy == "average":  # the mean of the parties' own (Equation 6), added up as multiples of 2^-32
+        scaled = [round(privacy_score(counts) * _FIXED_POINT) for counts in own.values()]
+        added = sums.total(np.array(scaled, dtype=np.uint64), stage="privacy scores")
+        averages = {n: int(total) / _FIXED_POINT / sums.n_parties for n, total in zip(own, added, strict=True)}
     scores = score_features(totals, averages, check_weights(rule.weights), rule.ranking, rule.tradeoff)
     order = removal_order(scores)[: most_removed(len(own))]
-    check_same(counted, json.dumps(order).encode(), stage="removal order")
+    check_same(sums, json.dumps(order).encode(), stage="removal order")
     gains = gains_of_removal(order, own)
-    n_removed = _removals_needed(counted, gains, min_privacy_gain)
-    if n_removed is None:
-        raise _out_of_reach(_reachable(counted, gains), len(order), len(own))
-    removed = order[:n_removed]
-    kept = tuple(name for name in schema.names if name not in removed)
-    return Agreement(removed, kept, scores, gains[:n_removed], counted.n_rounds, totals)
-
-
-def _averaged(sums: SumOfParties, own: Mapping[str, Counts]) -> dict[str, float]:
-    """Mean of the parties' own scores (Equation 6), added up as whole multiples of 2^-32."""
-    scores = [round(privacy_score(counts) * _FIXED_POINT) for counts in own.values()]
-    added = sums.total(np.array(scores, dtype=np.uint64), stage="privacy scores")
-    return {name: int(total) / _FIXED_POINT / sums.n_parties for name, total in zip(own, added, strict=True)}
-
-
-def _removals_needed(sums: SumOfParties, gains: Sequence[float], threshold: float) -> int | None:
-    """Count the removals after which nobody is left who says "not yet".
-
-    All are asked about at once. A party's gain never falls, so nothing is learned that would not be if they were
-    asked one after the other until the number is found.
-    """
-    not_yet = are_any(sums, [gain < threshold for gain in gains], stage="not yet")
-    return None if all(not_yet) else not_yet.index(False) + 1
+    # After how many removals does nobody say "not yet" any more? All numbers are asked about at once: a party's gain
+    # never falls, so nothing is learned that asking one after the other until the number is found would not tell.
+    not_yet = are_any(sums, [gain < min_privacy_gain for gain in gains], stage="not yet")
+    if all(not_yet):
+        raise _out_of_reach(_reachable(sums, gains), len(order), len(own))
+    n_removed = not_yet.index(False) + 1
+    return Agreement(order[:n_removed], scores, gains[:n_removed], totals)
 
 
 def _reachable(sums: SumOfParties, gains: Sequence[float]) -> float:

@@ -46,7 +46,7 @@ def joined(
         start_timeout=config.start_timeout,
         send_timeout=config.timeout,
         max_body_bytes=size_limit,
-        on_connected=record.tell_connected,
+        on_connected=record.watch.connected,
     )
     channel.expect_at_most(OVERHEAD_BYTES)  # until the first round says what it expects: a greeting is short
     signatures = CertificateSignatures.of(config.roster)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -50,9 +51,9 @@ from sfumato.publishing.manifest_file import manifest_path_for
 from sfumato.publishing.proposals.in_memory import InMemory
 from sfumato.publishing.proposals.sampled import ColumnProposal
 from sfumato.publishing.propose import make_release, propose_release
-from sfumato.publishing.publish import Published, check_output, check_targets, staged
+from sfumato.publishing.publish import Published, check_output, staged
 from sfumato.schema import Kind, Role
-from sfumato.table.coding import CodedColumn, Table
+from sfumato.table.coding import Table
 from sfumato.table.weighted import CountedTable
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ class StageChannel:
 
 MECHANISM_NAME = "collaboration"
 
-_HIERARCHY = "hierarchy"
+_INTERVALS = {"rule": "hierarchy", "kind": str(Kind.NUMERIC)}
+_WHAT_THIS_IS = "a measure of what was dropped; nothing is promised about the columns that are released"
 
 SmallestClass = Callable[[Sequence[str], Sequence[SharedColumn]], int | None]
 """Rows of the rarest combination of some columns, of which some are cut, if that can be counted."""
@@ -174,15 +176,27 @@ class ProjectionReleaser(Mechanism):
         kept = table.keep(n for n in table.schema.names() if n in promise.columns or n in travelling)
         cut = [column for column in self.schema.features if column.cuts is not None and column.name in promise.columns]
         released = in_intervals(kept, cut)
-        level = _level_of_rows(released, promise) if smallest_class is None else smallest_class(promise.columns, cut)
+        level = (
+            anonymity_level(np.unique(released.codes(promise.columns), axis=0, return_counts=True)[1])
+            if smallest_class is None
+            else smallest_class(promise.columns, cut)
+        )
+        left_out = "the combinations are too many to be counted"
+        agreed = {"agreed": dict(self.session.agreed), "shared_schema_sha256": self.schema.hash()}
         manifest = draft_manifest(
             table,
             released,
             mechanism=self.mechanism_name,
-            parameters=self._parameters(),
+            parameters={"min_privacy_gain": self.min_privacy_gain, **agreed, "session": self.session.to_dict()},
             guarantees=[promise],
-            evidence=_evidence(promise, level),
-            recodings=[_interval_entry(column.name) for column in cut],
+            evidence={
+                "utility": {"n_columns_offered": len(promise.n_values), "n_columns_released": len(promise.columns)},
+                "risk": {
+                    **({"anonymity_level_left_out": left_out} if level is None else {"anonymity_level": level}),
+                    "what_this_is": _WHAT_THIS_IS,
+                },
+            },
+            recodings=[{"name": column.name, "column": column.name, **_INTERVALS, "labels": {}} for column in cut],
         )
         return Release(released, manifest)
 
@@ -201,47 +215,15 @@ class ProjectionReleaser(Mechanism):
         kept = tuple(n for n in table.schema.names() if n in counts and n not in removed)
         return PrivacyGain(self.min_privacy_gain, kept, removed, self.schema.n_values, self.schema.cuts)
 
-    def _parameters(self) -> dict[str, Any]:
-        return {
-            "min_privacy_gain": self.min_privacy_gain,
-            "agreed": dict(self.session.agreed),
-            "shared_schema_sha256": self.schema.hash(),
-            "session": self.session.to_dict(),
-        }
-
 
 def in_intervals(table: Table, cut: Sequence[SharedColumn]) -> Table:
     """Put labels of intervals in the place of numbers."""
     columns, described = dict(table.columns), dict(table.schema.columns)
     for column in cut:
-        columns[column.name] = _labelled(column, table[column.name])
+        own, labels = table[column.name], pa.array([*column.labels, None], pa.string())
+        columns[column.name] = own.recode(labels.take(pa.array(column.places(own))))
         described[column.name] = replace(described[column.name], kind=Kind.CATEGORICAL, domain=None, hierarchy=None)
     return replace(table, schema=replace(table.schema, columns=described), columns=columns)
-
-
-def _labelled(column: SharedColumn, own: CodedColumn) -> CodedColumn:
-    labels = pa.array([*column.labels, None], pa.string())
-    return own.recode(labels.take(pa.array(column.places(own))))
-
-
-def _interval_entry(name: str) -> dict[str, Any]:
-    return {"name": name, "column": name, "rule": _HIERARCHY, "kind": str(Kind.NUMERIC), "labels": {}}
-
-
-def _level_of_rows(released: Table, promise: PrivacyGain) -> int:
-    _, class_sizes = np.unique(released.codes(promise.columns), axis=0, return_counts=True)
-    return anonymity_level(class_sizes)
-
-
-def _evidence(promise: PrivacyGain, level: int | None) -> dict[str, Any]:
-    left_out = {"anonymity_level_left_out": "the combinations are too many to be counted"}
-    return {
-        "utility": {"n_columns_offered": len(promise.n_values), "n_columns_released": len(promise.columns)},
-        "risk": {
-            **(left_out if level is None else {"anonymity_level": level}),
-            "what_this_is": "a measure of what was dropped; nothing is promised about the columns that are released",
-        },
-    }
 
 
 _MEMORY = "1GB"
@@ -272,37 +254,60 @@ class Selection:
     totals: Mapping[str, ShownCounts]
 
 
-@dataclass(frozen=True)
-class PartyResult:
-    """What a party has at the end of a session."""
+@dataclass(frozen=True, kw_only=True)
+class SessionResult(ABC):
+    """What a party has at the end of a session, whatever the parties made in it."""
 
     session: SessionRecord
-    selection: Selection
     release: Release
     published: Published | None
     bytes_sent: int
     bytes_received: int
     seconds: float
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, record: Transcript, **found: Any) -> Self:
+        """Add to what was found what it took."""
+        warnings = (str(record.problem),) if record.problem else ()
+        found |= {"bytes_sent": record.bytes_sent, "bytes_received": record.bytes_received}
+        return cls(**found, seconds=record.seconds, warnings=warnings)
+
+    @abstractmethod
+    def figures(self) -> dict[str, Any]:
+        """Give what the parties made as plain data."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; what this party alone may know is in it."""
-        chosen, published = self.selection, self.published
-        audited = [entry["audited"] for entry in self.release.manifest.guarantees]
+        published = self.published
         return {
             "session": self.session.to_dict(),
             "agreed": dict(self.session.agreed),
-            "removed": list(chosen.removed),
-            "own_gains": list(chosen.own_gains),
-            "scores": [score._asdict() for score in chosen.scores],
-            "totals": dict(chosen.totals),
-            "audited_gain": audited[0],
+            **self.figures(),
             "table": str(published.table_path) if published else None,
             "manifest": str(published.manifest_path) if published else None,
             "bytes_sent": self.bytes_sent,
             "bytes_received": self.bytes_received,
             "seconds": self.seconds,
             "warnings": list(self.warnings),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartyResult(SessionResult):
+    """What a party has that removed features together with the others."""
+
+    selection: Selection
+
+    def figures(self) -> dict[str, Any]:
+        """Features that went, scores, gains and totals."""
+        chosen = self.selection
+        return {
+            "removed": list(chosen.removed),
+            "own_gains": list(chosen.own_gains),
+            "scores": [score._asdict() for score in chosen.scores],
+            "totals": dict(chosen.totals),
+            "audited_gain": self.release.manifest.guarantees[0]["audited"],
         }
 
 
@@ -353,57 +358,86 @@ def take_part(
     no protocol can rule that out. The first then publishes a release that is audited and that all had agreed to.
     """
     plan.check_group(len(config.roster.names), table.n_rows)
-    target = None if plan.dry_run else output
-    own = table if isinstance(table, Table) else _counted(table, schema, memory, target, force)
+    if not isinstance(table, Table) and output is not None and not plan.dry_run:
+        check_output(table, output, manifest_path_for(output), force=force)  # before anything is counted
+    own = table if isinstance(table, Table) else LargeRows.of(table, schema, memory or Memory.of(_MEMORY))
     rows = own if isinstance(own, Table) else own.counted
     schema.check_table(rows)
     check_tells_nobody_apart(rows, schema.cuts)
     own_counts = schema.counts(rows)
-    if target is not None and isinstance(table, Table):
-        check_targets(target, manifest_path_for(target), rows.source, force=force)
-    elif target is None and not plan.dry_run:
+    record = transcript or Transcript()
+    target = checked_output(config, plan, table, output, record.path, force=force)
+    prepared = _prepared(schema.matrices(own_counts), plan)
+    # where counts are added up, the largest message is a party's masked counts
+    limit = SIZE_LIMIT if plan.mode == "selection-only" else size_limit_of_counts(schema.n_counts)
+    with greeted(config, terms_of(config, schema, plan, rows), record, size_limit=limit) as (session, who):
+        selection = _selected(session, schema, own_counts, plan, prepared, config.timeout)
+        releaser = ProjectionReleaser(schema, selection.removed, plan.min_privacy_gain, who)
+        mine = _staged(own, releaser, target, force)
+        agreed = json.dumps(selection.removed).encode()
+        release, published = published_together(session, agreed, mine, is_dry_run=plan.dry_run)
+    return PartyResult.of(record, session=who, release=release, published=published, selection=selection)
+
+
+# What every kind of session begins and ends with.
+
+
+def checked_output(
+    config: PartyConfig,
+    plan: Plan,
+    table: Table | Rows,
+    output: Path | None,
+    transcript: Path | None,
+    *,
+    force: bool,
+) -> Path | None:
+    """Refuse to write over what this party reads, or what exists; gives the release to write, none in a dry run."""
+    target = None if plan.dry_run else output
+    if target is None and not plan.dry_run:
         hint = "name a file such as release.csv"
         raise InvalidParameterError("output", "got none", allowed="given", hint=hint, remedy=("output",))
-    record = transcript or Transcript()
-    check_paths(config, rows, target, record.path)
-    choose = _chooser(schema, own_counts, plan, config.timeout)
-    with joined(config, transcript=record, size_limit=_size_limit(schema, plan)) as session:
-        terms = terms_of(config, schema, plan, rows)
-        binding = greet(session, terms)
-        who = SessionRecord(f"{config.session}/{binding.hex()[:16]}", terms.mode, terms.fingerprints, terms.parameters)
-        selection = choose(session)
-        releaser = ProjectionReleaser(schema, selection.removed, plan.min_privacy_gain, who)
-        with _staged(session, releaser, own, target, force) as (release, publish):
-            removed = json.dumps(selection.removed).encode()
-            check_all_have_the_same(session, READY, removed)
-            if not plan.dry_run:
-                session.let_others_publish()
-            check_all_have_the_same(session, ALL_READY, removed)
-            published = publish()
-    final = published.release if published else release
-    warnings = (str(record.problem),) if record.problem else ()
-    sizes = record.bytes_sent, record.bytes_received
-    return PartyResult(who, selection, final, published, *sizes, record.seconds, warnings)
-
-
-def _counted(table: Rows, schema: SharedSchema, memory: Memory | None, target: Path | None, force: bool) -> LargeRows:
-    from sfumato.engines.memory_limit import Memory
-
-    if target is not None:
+    source = table.source if isinstance(table, Table) else table.outline.source
+    if target is not None and isinstance(table, Table):  # that of other rows was checked before they were counted
         check_output(table, target, manifest_path_for(target), force=force)
-    return LargeRows.of(table, schema, memory or Memory.of(_MEMORY))
-
-
-def check_paths(config: PartyConfig, table: Table, target: Path | None, transcript: Path | None) -> None:
-    """Refuse to write over what this party reads."""
-    data = {"data": Path(table.source.name)} if table.source else {}
     outputs = {"transcript": transcript, "release": target, "manifest": manifest_path_for(target) if target else None}
+    data = {"data": Path(source.name)} if source else {}
     check_outputs({what: path for what, path in outputs.items() if path is not None}, data | config.files)
+    return target
 
 
-def _size_limit(schema: SharedSchema, plan: Plan) -> int:
-    """Largest message of a session: where counts are added up, a party's masked counts."""
-    return SIZE_LIMIT if plan.mode == "selection-only" else size_limit_of_counts(schema.n_counts)
+@contextmanager
+def greeted(
+    config: PartyConfig, terms: Terms, record: Transcript, *, size_limit: int = SIZE_LIMIT
+) -> Iterator[tuple[Session, SessionRecord]]:
+    """Connect with all parties and find that all agree on the terms; gives the session, and what of it is published."""
+    with joined(config, transcript=record, size_limit=size_limit) as session:
+        name = f"{config.session}/{greet(session, terms).hex()[:16]}"
+        yield session, SessionRecord(name, terms.mode, terms.fingerprints, terms.parameters)
+
+
+Appear = Callable[[], Published | None]
+
+
+def published_together(
+    session: Session, agreed: bytes, staged_release: AbstractContextManager[tuple[Release, Appear]], *, is_dry_run: bool
+) -> tuple[Release, Published | None]:
+    """Have this party's release audited, and let it appear once all parties have theirs and each knows so of all.
+
+    The others hear of it if the audit fails. ``agreed`` is what all parties must have come to.
+    """
+    with ExitStack() as stack:
+        try:
+            release, appear = stack.enter_context(staged_release)
+        except SfumatoError:
+            with suppress(CollaborationError):
+                session.accuse(session.me, RELEASE, "stopped")
+            raise
+        check_all_have_the_same(session, READY, agreed)
+        if not is_dry_run:
+            session.let_others_publish()
+        check_all_have_the_same(session, ALL_READY, agreed)
+        published = appear()
+    return (published.release if published else release), published
 
 
 def terms_of(config: PartyConfig, schema: SharedSchema, plan: Plan, table: Table) -> Terms:
@@ -414,36 +448,28 @@ def terms_of(config: PartyConfig, schema: SharedSchema, plan: Plan, table: Table
     return Terms(config.session, config.roster.fingerprints, schema.hash(), mode, parameters)
 
 
-def _chooser(schema: SharedSchema, own_counts: Words, plan: Plan, timeout: float) -> Callable[[Session], Selection]:
-    """Compute all that needs no other party; what is returned does the rest in the session."""
+def _prepared(counts: Sequence[Counts], plan: Plan) -> Prepared | None:
+    """Compute all that takes long and needs no other party, before anybody waits."""
     if plan.mode != "selection-only":
-        return partial(_selected, schema=schema, own_counts=own_counts, plan=plan)
+        return None
     from sfumato.collaborate.selection_only import prepare
 
-    counts = schema.matrices(own_counts)
-    prepared = prepare(counts, max_rows=plan.max_rows, weights=plan.weights)
-    return partial(_selected_only, schema=schema, counts=counts, plan=plan, prepared=prepared, timeout=timeout)
+    return prepare(counts, max_rows=plan.max_rows, weights=plan.weights)
 
 
-def _selected(session: Session, *, schema: SharedSchema, own_counts: Words, plan: Plan) -> Selection:
-    sums = SecureSum(session, mode=plan.sharing)
-    found = agree(sums, schema, own_counts, min_privacy_gain=plan.min_privacy_gain, rule=plan.rule())
-    totals = {} if plan.min_count is None else {n: shown_counts(c, plan.min_count) for n, c in found.totals.items()}
-    return Selection(found.removed, found.own_gains, found.scores, totals)
-
-
-def _selected_only(
-    session: Session,
-    *,
-    schema: SharedSchema,
-    counts: Sequence[Counts],
-    plan: Plan,
-    prepared: Prepared,
-    timeout: float,
+def _selected(
+    session: Session, schema: SharedSchema, own_counts: Words, plan: Plan, prepared: Prepared | None, timeout: float
 ) -> Selection:
+    """Choose features with the others, by totals or with nothing opened but the choice."""
+    if prepared is None:
+        sums = SecureSum(session, mode=plan.sharing)
+        found = agree(sums, schema, own_counts, min_privacy_gain=plan.min_privacy_gain, rule=plan.rule())
+        totals = {} if plan.min_count is None else {n: shown_counts(c, plan.min_count) for n, c in found.totals.items()}
+        return Selection(found.removed, found.own_gains, found.scores, totals)
     from sfumato.collaborate.mpyc_channel import STAGE
     from sfumato.collaborate.selection_only import select_only
 
+    counts = schema.matrices(own_counts)
     with session.round(STAGE):
         places = select_only(
             StageChannel(session, STAGE),
@@ -464,23 +490,18 @@ def _selected_only(
 
 @contextmanager
 def _staged(
-    session: Session, releaser: ProjectionReleaser, rows: Table | LargeRows, output: Path | None, force: bool
-) -> Iterator[tuple[Release, Callable[[], Published | None]]]:
-    """Audit this party's release and have its bytes ready; the others are told if that fails."""
-    with ExitStack() as stack:
-        try:
-            publish: Callable[[], Published | None] = publish_nothing
-            if not isinstance(rows, Table):
-                release, publish = stack.enter_context(rows.staged(releaser, output, force=force))
-            else:
-                release = (make_release if output is None else propose_release)(rows, releaser)
-                if output is not None:
-                    publish = stack.enter_context(staged(InMemory(release, rows), output, force=force))
-        except SfumatoError:
-            with suppress(CollaborationError):
-                session.accuse(session.me, RELEASE, "stopped")
-            raise
-        yield release, publish
+    rows: Table | LargeRows, releaser: ProjectionReleaser, output: Path | None, force: bool
+) -> Iterator[tuple[Release, Appear]]:
+    """Audit this party's release and have its bytes ready; without an output nothing is written."""
+    if isinstance(rows, Table):
+        release = (make_release if output is None else propose_release)(rows, releaser)
+        appearing = None if output is None else staged(InMemory(release, rows), output, force=force)
+    else:
+        proposal = propose_projection(rows, releaser)
+        release = proposal.release
+        appearing = None if output is None else staged(proposal, output, force=force, memory=rows.memory)
+    with appearing or nullcontext(publish_nothing) as appear:
+        yield release, appear
 
 
 def publish_nothing() -> None:
@@ -520,18 +541,6 @@ class LargeRows:
         whole = CountedTable.of(original.outline, (), (), np.array([original.n_rows], dtype=np.int64))
         return cls(original, replace(whole, pairs=pairs), memory)
 
-    @contextmanager
-    def staged(
-        self, releaser: ProjectionReleaser, output: Path | None, *, force: bool
-    ) -> Iterator[tuple[Release, Callable[[], Published | None]]]:
-        """Write this party's release in one pass, audit it, and hand out what lets it appear; None writes nothing."""
-        proposal = propose_projection(self, releaser)
-        if output is None:
-            yield proposal.release, publish_nothing
-            return
-        with staged(proposal, output, force=force, memory=self.memory) as appear:
-            yield proposal.release, appear
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ProjectionProposal(ColumnProposal):
@@ -539,23 +548,17 @@ class ProjectionProposal(ColumnProposal):
 
     def recoded(self) -> Mapping[str, NDArray[np.int32]]:
         """Label of each value of the columns that are cut."""
-        return {str(entry["name"]): self._places(str(entry["name"])) for entry in self.release.manifest.recodings}
-
-    def _places(self, name: str) -> NDArray[np.int32]:
-        """Label of each value: both columns list the same stored values."""
-        before, after = self.original.outline[name], self.release.table.columns[name]  # type: ignore[union-attr]
-        places = np.zeros(before.n_distinct, dtype=np.int32)
-        places[before.codes] = after.codes
-        return places
+        found = {}
+        for name in (str(entry["name"]) for entry in self.release.manifest.recodings):
+            before, after = self.original.outline[name], self.release.table.columns[name]  # type: ignore[union-attr]
+            found[name] = np.zeros(before.n_distinct, dtype=np.int32)
+            found[name][before.codes] = after.codes  # both columns list the same stored values
+        return found
 
 
 def propose_projection(rows: LargeRows, releaser: ProjectionReleaser) -> ProjectionProposal:
     """Propose a party's release; the gain is measured again on the counts of the original's columns."""
-
-    def smallest_class(names: Sequence[str], cut: Sequence[SharedColumn]) -> int | None:
-        return _smallest_class(rows, names, cut)
-
-    release = releaser.propose(rows.counted, smallest_class)
+    release = releaser.propose(rows.counted, partial(_smallest_class, rows))
     give_back()
     (promise,) = release.manifest.promised()
     if not isinstance(promise, PrivacyGain):

@@ -260,11 +260,6 @@ class Session:
         self._may_be_published = False
         self._failure: CollaborationError | None = None
 
-    @property
-    def is_bound(self) -> bool:
-        """Whether the hello is over."""
-        return self.binding != UNBOUND
-
     def bind(self, binding: bytes) -> None:
         """Tie every message from now on to this session; messages of any other are refused."""
         self.binding = binding
@@ -430,10 +425,6 @@ class Session:
             message.payload, sender=sender, binding=self.binding, roster=self.roster, signatures=self._signatures
         )
 
-    def _said_on_leaving(self, author: str, culprit: str) -> SignedAccusation:
-        """Accusation of a party that never joined the session; not signed, so it cannot be passed on."""
-        return SignedAccusation(Accusation(culprit, CONNECT_STAGE, "not-met", 0), author, self.binding, b"")
-
     def _signed(self, accusation: Accusation) -> SignedAccusation:
         return SignedAccusation.by(self.me, accusation, self.binding, self._signatures)
 
@@ -505,7 +496,8 @@ class Session:
             return set()
         except GaveUpError as exc:
             if all(each.accusation.culprit != exc.because_of for each in heard):
-                heard.append(self._said_on_leaving(peer, exc.because_of))
+                said = Accusation(exc.because_of, CONNECT_STAGE, "not-met", 0)
+                heard.append(SignedAccusation(said, peer, self.binding, b""))  # unsigned: it cannot be passed on
             return {peer}
         except (OSError, UnreadableMessageError):
             return {peer}

@@ -93,7 +93,7 @@ class Transcript:
         self.problem: OutputError | None = None
         self._pending: PendingFile | None = None
         self._force = force
-        self._watch = watch or SessionWatch()
+        self.watch = watch or SessionWatch()
         self._facts: dict[str, object] = {}
         self._entries: list[Entry] = []
         self._n_bytes = {"sent": 0, "received": 0}
@@ -133,15 +133,11 @@ class Transcript:
         with self._lock:
             self._n_bytes[direction] += n_bytes
             self._entries.append(Entry(self.seconds, direction, stage, peer, n_bytes, digest))
-            self._watch.noted(self._entries[-1])
-
-    def tell_connected(self, peer: str) -> None:
-        """Tell the watch that a peer is connected; the record begins with the first message."""
-        self._watch.connected(peer)
+            self.watch.noted(self._entries[-1])
 
     def tell_round(self, number: int, stage: str) -> None:
         """Tell the watch that a round is over."""
-        self._watch.round_over(Round(number, stage, self.bytes_sent, self.bytes_received, self.seconds))
+        self.watch.round_over(Round(number, stage, self.bytes_sent, self.bytes_received, self.seconds))
 
     def open(self) -> None:
         """Take up the file, still without a name, so that one that cannot be written is found before the session.

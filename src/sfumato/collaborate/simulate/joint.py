@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from sfumato.collaborate.joint.generalization import generalized_columns
 from sfumato.collaborate.joint.party import certainty_penalty, places_of_rows
@@ -15,15 +13,15 @@ from sfumato.collaborate.joint.search import divide_pooled
 from sfumato.collaborate.plan import Plan
 from sfumato.collaborate.session.transcript import SessionWatch
 from sfumato.collaborate.shared_schema import SharedSchema
-from sfumato.collaborate.simulate.simulation import run_all, split_rows
+from sfumato.collaborate.simulate.simulation import SimulatedSession, dealt_rows, run_all, split_rows
 from sfumato.errors import InvalidParameterError
 from sfumato.mechanisms.hierarchies.files import read_hierarchy
 from sfumato.table.coding import Table
 
 
-@dataclass(frozen=True)
-class JointSimulation:
-    """What all parties came to, side by side.
+@dataclass(frozen=True, kw_only=True)
+class JointSimulation(SimulatedSession):
+    """What all parties came to that made one table together.
 
     Parameters
     ----------
@@ -36,19 +34,15 @@ class JointSimulation:
     """
 
     k: int
-    n_rows: dict[str, int]
     n_classes: int
     own_levels: dict[str, int]
     certainty_penalty: float
     pooled_certainty_penalty: float
-    parties: dict[str, dict[str, Any]]
-    warnings: tuple[str, ...]
-    cpu_seconds: float
-    seconds: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
+    def figures(self) -> dict[str, Any]:
+        """Sizes of classes and information loss."""
+        names = ("k", "n_rows", "n_classes", "own_levels", "certainty_penalty", "pooled_certainty_penalty")
+        return {name: getattr(self, name) for name in names}
 
 
 def simulate_jointly(
@@ -80,18 +74,13 @@ def simulate_jointly(
     columns = generalized_columns(shared, {name: read_hierarchy(path) for name, path in files.items()})
     parts = split_rows(table.n_rows, parties=parties, sizes=sizes, seed=seed)
     ran = run_all(table, plan, shared, parts, hierarchies=files, output_dir=output_dir, force=force, watch=watch)
-    first = next(iter(ran.found.values()))
-    dealt = table.take(np.sort(np.concatenate(list(parts.values()))))
-    pooled = divide_pooled(columns, places_of_rows(dealt, shared.features), plan.joint_k)
+    first = next(iter(ran["parties"].values()))
+    pooled = divide_pooled(columns, places_of_rows(dealt_rows(table, parts), shared.features), plan.joint_k)
     return JointSimulation(
         k=first["k"],
-        n_rows={name: len(rows) for name, rows in parts.items()},
         n_classes=first["n_classes"],
-        own_levels={name: result["own_level"] for name, result in ran.found.items()},
+        own_levels={name: result["own_level"] for name, result in ran["parties"].items()},
         certainty_penalty=first["certainty_penalty"],
         pooled_certainty_penalty=certainty_penalty(columns, pooled, [len(one.rows) for one in pooled]),
-        parties=ran.found,
-        warnings=ran.warnings,
-        cpu_seconds=ran.cpu_seconds,
-        seconds=ran.seconds,
+        **ran,
     )

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -163,9 +164,45 @@ class SimulatedPartyError(SfumatoError):
         super().__init__(message)
 
 
-@dataclass(frozen=True)
-class SimulationResult:
+@dataclass(frozen=True, kw_only=True)
+class SimulatedSession(ABC):
     """What all parties came to, side by side.
+
+    Parameters
+    ----------
+    parties : mapping of str to mapping
+        What each party ended with.
+    warnings : tuple of str
+        What could not be kept beside the releases.
+    cpu_seconds : float
+        Processor time of all parties together.
+    seconds : float
+    """
+
+    n_rows: dict[str, int]
+    parties: dict[str, dict[str, Any]]
+    warnings: tuple[str, ...]
+    cpu_seconds: float
+    seconds: float
+
+    @abstractmethod
+    def figures(self) -> dict[str, Any]:
+        """Give what the parties made, with their numbers of rows, as plain data."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            **self.figures(),
+            "parties": self.parties,
+            "warnings": list(self.warnings),
+            "cpu_seconds": self.cpu_seconds,
+            "seconds": self.seconds,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationResult(SimulatedSession):
+    """What all parties came to that removed features together.
 
     Parameters
     ----------
@@ -177,27 +214,15 @@ class SimulationResult:
         Table II: gain of each party after each removal, which in a real session only the party itself knows.
     whole_table_gains : tuple of float
         The same for all rows together.
-    parties : mapping of str to mapping
-        What each party ended with.
-    warnings : tuple of str
-        What could not be kept beside the releases.
-    cpu_seconds : float
-        Processor time of all parties together.
-    seconds : float
     """
 
     removed: tuple[str, ...]
     scores: tuple[dict[str, Any], ...]
     gains: dict[str, tuple[float, ...]]
     whole_table_gains: tuple[float, ...]
-    n_rows: dict[str, int]
-    parties: dict[str, dict[str, Any]]
-    warnings: tuple[str, ...]
-    cpu_seconds: float
-    seconds: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+    def figures(self) -> dict[str, Any]:
+        """Tables I and II of the paper."""
         order = {name: place for place, name in enumerate(self.removed, start=1)}
         return {
             "removed": list(self.removed),
@@ -205,10 +230,6 @@ class SimulationResult:
             "table_2": {name: list(gains) for name, gains in self.gains.items()},
             "whole_table_gains": list(self.whole_table_gains),
             "n_rows": self.n_rows,
-            "parties": self.parties,
-            "warnings": list(self.warnings),
-            "cpu_seconds": self.cpu_seconds,
-            "seconds": self.seconds,
         }
 
 
@@ -285,30 +306,21 @@ def simulate(
     shared = schema or SharedSchema.of_table(table)
     parts = split_rows(table.n_rows, parties=parties, sizes=sizes, seed=seed)
     ran = run_all(table, plan, shared, parts, output_dir=output_dir, force=force, watch=watch)
-    first = next(iter(ran.found.values()))
-    dealt = table.take(np.sort(np.concatenate(list(parts.values()))))
-    counts = dict(zip(shared.names, shared.matrices(shared.counts(dealt)), strict=True))
+    found = ran["parties"]
+    first = next(iter(found.values()))
+    counts = dict(zip(shared.names, shared.matrices(shared.counts(dealt_rows(table, parts))), strict=True))
     return SimulationResult(
         removed=tuple(first["removed"]),
         scores=tuple(first["scores"]),
-        gains={name: tuple(result["own_gains"]) for name, result in ran.found.items()},
+        gains={name: tuple(result["own_gains"]) for name, result in found.items()},
         whole_table_gains=gains_of_removal(first["removed"], counts),
-        n_rows={name: len(rows) for name, rows in parts.items()},
-        parties=ran.found,
-        warnings=ran.warnings,
-        cpu_seconds=ran.cpu_seconds,
-        seconds=ran.seconds,
+        **ran,
     )
 
 
-@dataclass(frozen=True)
-class Ran:
-    """What all parties ended with, what could not be kept, and the time that it took."""
-
-    found: dict[str, dict[str, Any]]
-    warnings: tuple[str, ...]
-    cpu_seconds: float
-    seconds: float
+def dealt_rows(table: Table, parts: Mapping[str, Rows]) -> Table:
+    """Rows of all parties, in one place."""
+    return table.take(np.sort(np.concatenate(list(parts.values()))))
 
 
 def run_all(
@@ -321,8 +333,8 @@ def run_all(
     output_dir: Path | None = None,
     force: bool = False,
     watch: SessionWatch | None = None,
-) -> Ran:
-    """Let each part of a table be a party in a process of its own; see :func:`simulate`."""
+) -> dict[str, Any]:
+    """Let each part of a table be a party in a process of its own; gives the entries of :class:`SimulatedSession`."""
     plan.check_group(len(parts), sum(map(len, parts.values())))
     if output_dir is None:
         plan = replace(plan, dry_run=True)
@@ -331,13 +343,18 @@ def run_all(
     started, cpu_before = time.monotonic(), _cpu_of_children()
     with private_folder() as folder, PartyProcesses(folder, watch) as processes:
         orders = _prepared(folder, table, schema, plan, parts, output_dir, force, hierarchies or {})
-        with pending_copies({} if plan.dry_run else _kept_parts(orders, output_dir), force=force) as keep:
+        kept = {} if plan.dry_run or not output_dir else {Path(o.data): output_dir / Path(o.data).name for o in orders}
+        with pending_copies(kept, force=force) as keep:
             processes.run()
             found = _answers(orders)
             problems = keep()
-    warnings = (*(text for result in found.values() for text in result["warnings"]), *problems)
-    cpu_seconds, seconds = _cpu_of_children() - cpu_before, time.monotonic() - started
-    return Ran(found, warnings, round(cpu_seconds, 3), round(seconds, 3))
+    return {
+        "n_rows": {name: len(rows) for name, rows in parts.items()},
+        "parties": found,
+        "warnings": (*(text for result in found.values() for text in result["warnings"]), *problems),
+        "cpu_seconds": round(_cpu_of_children() - cpu_before, 3),
+        "seconds": round(time.monotonic() - started, 3),
+    }
 
 
 def _check_folder(folder: Path, names: Iterable[str], table: Table, force: bool) -> None:
@@ -348,10 +365,6 @@ def _check_folder(folder: Path, names: Iterable[str], table: Table, force: bool)
     for path in paths.values():
         check_writable(path, force=force)
     check_outputs(paths, {"data": Path(table.source.name)} if table.source else {})
-
-
-def _kept_parts(orders: Iterable[PartyOrder], folder: Path | None) -> dict[Path, Path]:
-    return {Path(order.data): folder / Path(order.data).name for order in orders} if folder else {}
 
 
 def _prepared(

@@ -161,9 +161,6 @@ def _covers(certificate: x509.Certificate, host: str) -> bool:
     try:
         return ipaddress.ip_address(host) in names.get_values_for_type(x509.IPAddress)
     except ValueError:
-        return any(_same_host(pattern, host) for pattern in names.get_values_for_type(x509.DNSName))
-
-
-def _same_host(pattern: str, host: str) -> bool:
-    wanted, found = host.lower().rstrip("."), pattern.lower().rstrip(".")
-    return wanted == found or (found.startswith("*.") and wanted.partition(".")[2] == found[2:])
+        wanted = host.lower().rstrip(".")
+        covered = [pattern.lower().rstrip(".") for pattern in names.get_values_for_type(x509.DNSName)]
+        return any(c == wanted or (c.startswith("*.") and wanted.partition(".")[2] == c[2:]) for c in covered)

@@ -96,39 +96,32 @@ _QUIET_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
 
-class Seldom:
-    """Counts what happens, and says when it is time for another line about it.
+class SeldomWarning:
+    """A warning about what strangers can cause as often as they like: one line in a while, with how often it was.
 
     Parameters
     ----------
+    text : str
+        Takes how often it happened since the last line, and what is said of the last time.
     clock : callable
         Gives the time in seconds.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, text: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._text = text
         self._clock = clock
         self._said_at = -float("inf")
         self._n_unsaid = 0
 
-    def count(self) -> int:
-        """Count once more; gives how often it happened since the last line if a line is due, else 0."""
+    def note(self, *last: str) -> None:
+        """Count once more, and say so if a line is due."""
         self._n_unsaid += 1
-        if self._clock() - self._said_at < _QUIET_SECONDS:
-            return 0
-        self._said_at, n_unsaid, self._n_unsaid = self._clock(), self._n_unsaid, 0
-        return n_unsaid
+        if self._clock() - self._said_at >= _QUIET_SECONDS:
+            _log.warning(self._text, self._n_unsaid, *last)
+            self._said_at, self._n_unsaid = self._clock(), 0
 
 
-class TurnedAway:
-    """Says in one line, and not more than once in a while, that connections were turned away."""
-
-    def __init__(self, seldom: Seldom | None = None) -> None:
-        self._seldom = seldom or Seldom()
-
-    def note(self, address: str, reason: str) -> None:
-        """Note one connection, with what went wrong."""
-        if n_unsaid := self._seldom.count():
-            _log.warning("turned away %d connections, the last from %s: %s", n_unsaid, address, reason)
+TURNED_AWAY = "turned away %d connections, the last from %s: %s"
 
 
 @dataclass(eq=False)
@@ -179,7 +172,7 @@ class Door:
         self._context = context
         self._welcome = welcome
         self._n_expected = n_expected
-        self._turned_away = TurnedAway()
+        self._turned_away = SeldomWarning(TURNED_AWAY)
         self.most_of_an_address = n_expected + _SPARE_AN_ADDRESS
         self.most = 2 * n_expected + _SPARE
         self._listeners: list[socket.socket] = []

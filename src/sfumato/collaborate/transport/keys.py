@@ -81,13 +81,18 @@ def make_keys(
         raise InvalidParameterError("names", problem, allowed=f"different names, none of them '{AUTHORITY_NAME}'")
     files = {name: _free_files(folder, name, force=force) for name in [AUTHORITY_NAME, *parties]}
     alternatives = {name: _host_names((hosts or {}).get(name, ())) for name in parties}
-    period = _period(valid_days)
+    if not 1 <= valid_days <= _LONGEST_DAYS:
+        raise InvalidParameterError("valid_days", f"got {valid_days}", allowed=f"from 1 to {_LONGEST_DAYS}")
+    now = datetime.now(UTC)
+    period = now - _CLOCKS_DIFFER_BY, now + timedelta(days=valid_days)
     authority_key = ec.generate_private_key(ec.SECP256R1())
-    authority = _authority_certificate(authority_key, period)
+    authority = _certificate("sfumato authority", authority_key, period)
     _write(files[AUTHORITY_NAME], authority, authority_key, force=force)
     for name in parties:
         key = ec.generate_private_key(ec.SECP256R1())
-        certificate = _party_certificate(name, key, alternatives[name], period, authority, authority_key)
+        certificate = _certificate(
+            name, key, period, issuer=authority, issuer_key=authority_key, hosts=alternatives[name]
+        )
         _write(files[name], certificate, key, force=force)
     return files
 
@@ -100,67 +105,22 @@ def _free_files(folder: Path, name: str, *, force: bool) -> KeyFiles:
     return files
 
 
-def _period(valid_days: int) -> tuple[datetime, datetime]:
-    if not 1 <= valid_days <= _LONGEST_DAYS:
-        raise InvalidParameterError("valid_days", f"got {valid_days}", allowed=f"from 1 to {_LONGEST_DAYS}")
-    begin = datetime.now(UTC)
-    return begin - _CLOCKS_DIFFER_BY, begin + timedelta(days=valid_days)
-
-
-def _authority_certificate(key: ec.EllipticCurvePrivateKey, period: tuple[datetime, datetime]) -> x509.Certificate:
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sfumato authority")])
-    builder = _begun(name, name, key, period).add_extension(
-        x509.BasicConstraints(ca=True, path_length=0), critical=True
-    )
-    return _signed(builder, _usage(signs_certificates=True), key, key)
-
-
-def _party_certificate(
+def _certificate(
     name: str,
     key: ec.EllipticCurvePrivateKey,
-    hosts: Iterable[x509.GeneralName],
     period: tuple[datetime, datetime],
-    authority: x509.Certificate,
-    authority_key: ec.EllipticCurvePrivateKey,
+    *,
+    issuer: x509.Certificate | None = None,
+    issuer_key: ec.EllipticCurvePrivateKey | None = None,
+    hosts: Iterable[x509.GeneralName] = (),
 ) -> x509.Certificate:
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    both_ends = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
-    builder = (
-        _begun(subject, authority.subject, key, period)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName(hosts), critical=False)
-        .add_extension(x509.ExtendedKeyUsage(both_ends), critical=False)
-    )
-    return _signed(builder, _usage(signs_certificates=False), key, authority_key)
-
-
-def _begun(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, period: tuple[datetime, datetime]
-) -> x509.CertificateBuilder:
-    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key.public_key())
-    builder = builder.serial_number(x509.random_serial_number())
-    return builder.not_valid_before(period[0]).not_valid_after(period[1])
-
-
-def _signed(
-    builder: x509.CertificateBuilder,
-    usage: x509.KeyUsage,
-    key: ec.EllipticCurvePrivateKey,
-    signing_key: ec.EllipticCurvePrivateKey,
-) -> x509.Certificate:
-    return (
-        builder.add_extension(usage, critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signing_key.public_key()), critical=False)
-        .sign(signing_key, hashes.SHA256())
-    )
-
-
-def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=not signs_certificates,
-        key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates,
+    """Make the certificate of a party, or of the authority itself: that one has no issuer."""
+    subject, is_authority = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]), issuer is None
+    signing_key = issuer_key or key
+    usage = x509.KeyUsage(
+        digital_signature=not is_authority,
+        key_cert_sign=is_authority,
+        crl_sign=is_authority,
         content_commitment=False,
         key_encipherment=False,
         data_encipherment=False,
@@ -168,22 +128,39 @@ def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
         encipher_only=False,
         decipher_only=False,
     )
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject if issuer is None else issuer.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(period[0])
+        .not_valid_after(period[1])
+        .add_extension(x509.BasicConstraints(is_authority, 0 if is_authority else None), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signing_key.public_key()), critical=False)
+    )
+    if not is_authority:  # every party both listens and connects
+        both_ends = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+        builder = builder.add_extension(x509.SubjectAlternativeName(hosts), critical=False)
+        builder = builder.add_extension(x509.ExtendedKeyUsage(both_ends), critical=False)
+    return builder.sign(signing_key, hashes.SHA256())
 
 
 def _host_names(hosts: Iterable[str]) -> list[x509.GeneralName]:
-    return [_host_name(host) for host in dict.fromkeys([*hosts, *LOOPBACK])]
-
-
-def _host_name(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        pass
-    try:
-        return x509.DNSName(host)
-    except ValueError:
-        allowed = "host names in plain letters, or addresses"
-        raise InvalidParameterError("hosts", "but one is not", allowed=allowed) from None
+    """Write hosts, and this machine's own names, as a certificate holds them."""
+    found: list[x509.GeneralName] = []
+    for host in dict.fromkeys([*hosts, *LOOPBACK]):
+        try:
+            found.append(x509.IPAddress(ipaddress.ip_address(host)))
+        except ValueError:
+            try:
+                found.append(x509.DNSName(host))
+            except ValueError:
+                allowed = "host names in plain letters, or addresses"
+                raise InvalidParameterError("hosts", "but one is not", allowed=allowed) from None
+    return found
 
 
 def _write(files: KeyFiles, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey, *, force: bool) -> None:
@@ -228,7 +205,13 @@ def make_key_folder(
     given = ["127.0.0.1"] * len(names) if places is None else list(places)
     if len(given) != len(names):
         raise InvalidParameterError("hosts", f"got {len(given)}", allowed=f"one for each of the {len(names)} parties")
-    _check_session_and_names(session, names)
+    if not session.strip():
+        raise InvalidParameterError("session", "got none", allowed="a name that all parties share")
+    for name in names:
+        check_name(name)
+        if names.count(name) > 1:
+            raise InvalidParameterError("parties", f"'{name}' is there twice", allowed="different names")
+    checked_roster(names[0], names)
     where = {
         name: _host_and_port(place, FIRST_PORT + i) for i, (name, place) in enumerate(zip(names, given, strict=True))
     }
@@ -247,16 +230,6 @@ def make_key_folder(
         text = party_config_text(name, session, peers, key=key, ca=ca)
         write_atomically(folder / f"{name}.toml", text.encode(), force=force)
     return files
-
-
-def _check_session_and_names(session: str, names: Sequence[str]) -> None:
-    if not session.strip():
-        raise InvalidParameterError("session", "got none", allowed="a name that all parties share")
-    for name in names:
-        check_name(name)
-        if names.count(name) > 1:
-            raise InvalidParameterError("parties", f"'{name}' is there twice", allowed="different names")
-    checked_roster(names[0], names)
 
 
 def _host_and_port(place: str, default: int) -> tuple[str, int]:

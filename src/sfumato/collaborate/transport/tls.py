@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import ssl
 import threading
 from asyncio import StreamReader, StreamWriter
@@ -21,7 +20,7 @@ from sfumato.collaborate.transport.door import (
     FAREWELL_SECONDS,
     PIECE_BYTES,
     Door,
-    Seldom,
+    SeldomWarning,
     connect,
     fingerprint_of_other_end,
     tls_contexts,
@@ -100,23 +99,10 @@ class Incoming:
 
 
 class TlsCommunicator:
-    """Connections to and from all peers of a roster.
+    """Connections to and from all peers of a roster, in the event loop of :class:`TlsChannel`, which see.
 
-    Parameters
-    ----------
-    roster : Roster
-        All parties; the files are checked when the communicator is made.
-    listen_host : str
-        Address to listen on.
-    start_timeout : float
-        Seconds within which every peer must be connected, both ways. Peers that are not up yet are tried again.
-    send_timeout : float
-        Seconds within which a peer must take a packet.
-    max_packet_bytes : int
-        Largest packet that is accepted. One that does not fit beside a sender's unread packets waits until some are
-        read.
-    on_connected : callable or None
-        Called with the name of each peer that is connected both ways.
+    The roster's files are checked when it is made. A packet that does not fit beside a sender's unread ones waits until
+    some are read.
     """
 
     def __init__(
@@ -159,7 +145,8 @@ class TlsCommunicator:
             await self._until_all_met(meetings, watches)
         except CollaborationError as error:
             await self._linger(meetings, error.party)
-            self._tell_all(error.party)
+            for _, writer in self._outgoing.values():  # tell the peers for whom we give up
+                writer.write(_GAVE_UP.to_bytes(_LENGTH_BYTES) + error.party.encode().ljust(_NAME_BYTES))
             raise
         finally:
             await _ended([*meetings.values(), *watches])
@@ -209,11 +196,6 @@ class TlsCommunicator:
             problem = f"party '{incoming.sender}' gave up because of it"
             raise CollaborationError(problem, party=incoming.blames, stage=CONNECT_STAGE)
         raise CollaborationError(incoming.problem, party=incoming.sender, stage=CONNECT_STAGE)
-
-    def _tell_all(self, culprit: str) -> None:
-        """Tell the peers for whom we give up."""
-        for _, writer in self._outgoing.values():
-            writer.write(_GAVE_UP.to_bytes(_LENGTH_BYTES) + culprit.encode().ljust(_NAME_BYTES))
 
     async def _meet(self, peer: Peer) -> None:
         self._outgoing[peer.name] = await self._admitted(peer)
@@ -366,7 +348,8 @@ class TlsCommunicator:
         for writer in writers:
             writer.transport.abort()
         await _ended(asyncio.all_tasks() - {asyncio.current_task()})  # connections that were just coming in
-        await _some_turns()
+        for _ in range(5):  # from cutting a connection to closing its socket the event loop takes three turns
+            await asyncio.sleep(0)
 
 
 async def _read_exactly(reader: StreamReader, n_bytes: int) -> bytes:
@@ -388,16 +371,9 @@ async def _ended(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
     await asyncio.gather(*started, return_exceptions=True)
 
 
-async def _some_turns() -> None:
-    """Let the event loop do what is due: from cutting a connection to closing its socket it takes three turns."""
-    for _ in range(5):
-        await asyncio.sleep(0)
-
-
 MAX_BODY_BYTES = 256 * 2**20
 
 _CLOSED_HERE = "this channel was closed meanwhile"
-_log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 
 
@@ -467,7 +443,7 @@ class TlsChannel:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._running = threading.Event()
-        self._seldom = Seldom()
+        self._trouble = SeldomWarning("the network reports %d times, the last: %s")
         self._stop = asyncio.Event()
 
     def open(self) -> None:
@@ -562,17 +538,13 @@ class TlsChannel:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._loop.set_exception_handler(self._say_in_one_line)
+        # one line, without a traceback for everything that a stranger sends
+        self._loop.set_exception_handler(lambda _, context: self._trouble.note(context["message"]))
         self._running.set()
         await self._stop.wait()
         for incoming in self._communicator.incoming.values():
             incoming.has_news.set()  # that no more will come
         await self._communicator.shutdown()
-
-    def _say_in_one_line(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Say what went wrong in the network's thread, without a traceback for everything that a stranger sends."""
-        if n_times := self._seldom.count():
-            _log.warning("the network reports %d times, the last: %s", n_times, context["message"])
 
     async def _send(self, to: str, body: bytes) -> None:
         async with self._sending[to]:

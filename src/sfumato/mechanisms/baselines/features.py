@@ -155,7 +155,11 @@ class PublicRule:
     def assign(self, column: Column, coded: CodedColumn) -> Assignment:
         """Describe the features by the rule alone, and say which distinct value belongs to which."""
         if isinstance(self.rule, CutPoints):
-            return self.rule.assign(column, _numbers_alone(coded))
+            if not is_number_type(coded.values.type) or pa.types.is_boolean(coded.values.type):
+                # what is no number is taken as missing; values keep their places
+                numbers = [text if reads_as_number(text) else None for text in cell_texts(coded.values)]
+                coded = replace(coded, values=pa.array(numbers, pa.string()))
+            return self.rule.assign(column, coded)
         values, given = (TRUE_TEXTS, column.name) if isinstance(self.rule, AsIs) else (self.rule.values, self.rule.name)
         wanted = frozenset(values)
         is_one = np.array([text in wanted for text in _texts(coded.values)], dtype=np.bool_)
@@ -170,14 +174,6 @@ class PublicRule:
 def _texts(values: pa.Array) -> list[str | None]:
     """Write each value in a way that no other one has a part in: a whole column at midnight is read as dates."""
     return [None if text is None else _MIDNIGHT.sub("", text) for text in cell_texts(values)]
-
-
-def _numbers_alone(coded: CodedColumn) -> CodedColumn:
-    """Take what is no number as missing; values keep their places."""
-    if is_number_type(coded.values.type) and not pa.types.is_boolean(coded.values.type):
-        return coded
-    numbers = [text if reads_as_number(text) else None for text in cell_texts(coded.values)]
-    return replace(coded, values=pa.array(numbers, pa.string()))
 
 
 def fixed_plan(table: Table, plan: BinarizePlan | None) -> BinarizePlan:

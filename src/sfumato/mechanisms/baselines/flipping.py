@@ -244,7 +244,11 @@ def k_member_clusters(
         if progress and made % _REPORT_EVERY == 0:
             progress(made, n_clusters, "clusters made")
     search.place_leftovers()
-    return _cluster_of_rows(search.clusters, inverse)
+    # where equal rows went to several clusters, earlier rows go to earlier clusters
+    taken = sorted((pattern, number, n) for number, c in enumerate(search.clusters) for pattern, n in c.members)
+    of_row = np.empty(len(inverse), dtype=np.intp)
+    of_row[np.argsort(inverse, kind="stable")] = np.repeat([at for _, at, _ in taken], [n for _, _, n in taken])
+    return of_row
 
 
 def _sorted_patterns(matrix: sp.csc_matrix) -> tuple[sp.csr_matrix, NDArray[np.int64], NDArray[np.intp]]:
@@ -284,7 +288,10 @@ class _Search:
         """
         found = self._farthest.get(pattern)
         if found is None or not self.left[found]:
-            self._forget_used()
+            if 2 * self._n_used >= len(self._alive):  # look no longer at patterns without rows
+                self._alive = self._alive[~self._is_used]
+                self._is_used, self._n_used = np.zeros(len(self._alive), dtype=np.bool_), 0
+                self._rows = self._patterns.keep(self._alive)
             bits = self._patterns.bits(pattern)
             distance = self._rows.added(bits, bits)
             distance[self._is_used] = -1
@@ -323,23 +330,6 @@ class _Search:
         if not self.left[pattern]:
             self._is_used[np.searchsorted(self._alive, pattern)] = True
             self._n_used += 1
-
-    def _forget_used(self) -> None:
-        """Look no longer at patterns without rows once they are half of all."""
-        if 2 * self._n_used >= len(self._alive):
-            self._alive = self._alive[~self._is_used]
-            self._is_used, self._n_used = np.zeros(len(self._alive), dtype=np.bool_), 0
-            self._rows = self._patterns.keep(self._alive)
-
-
-def _cluster_of_rows(clusters: Sequence[Cluster], pattern_of_row: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Cluster of each row; where equal rows went to several clusters, earlier rows go to earlier clusters."""
-    taken = [(pattern, number, n) for number, c in enumerate(clusters) for pattern, n in c.members]
-    taken.sort()
-    by_pattern = np.repeat([number for _, number, _ in taken], [n for _, _, n in taken])
-    of_row = np.empty(len(pattern_of_row), dtype=np.intp)
-    of_row[np.argsort(pattern_of_row, kind="stable")] = by_pattern
-    return of_row
 
 
 def flip_to_clusters(

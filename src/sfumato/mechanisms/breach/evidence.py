@@ -15,10 +15,10 @@ from sfumato.guarantees.estimated import BREACH_CONFIDENCE
 from sfumato.learning.fold_scores import compare_folds
 from sfumato.mechanisms.breach.factors import FurtherFactors
 from sfumato.mechanisms.breach.problem import BreachProblem
-from sfumato.mechanisms.breach.rankings import Criterion, Rankings, rankings
+from sfumato.mechanisms.breach.rankings import rankings
 from sfumato.mechanisms.breach.search import CandidateSearch
 from sfumato.mechanisms.breach.subset_evaluation import Candidate
-from sfumato.mechanisms.breach.tradeoff import Evaluation, breach_increase_percent, pareto_front, regions
+from sfumato.mechanisms.breach.tradeoff import Evaluation, Factor, breach_increase_percent, pareto_front, regions
 
 Scores = NDArray[np.float64]
 
@@ -116,11 +116,18 @@ def choice_evidence(
     is_on_front = pareto_front(performance, breach, sizes)
     extra = {} if factors is None else factors.of([one.columns for one in compared])
     criteria = {
-        "performance": Criterion(performance, found.weights["performance"]),
-        "privacy": Criterion(breach, found.weights["privacy"], higher_is_better=False),
-        "size": Criterion(sizes, found.weights["size"], higher_is_better=False),
-    } | {name: Criterion(one.values, found.weights[name], one.higher_is_better) for name, one in extra.items()}
+        "performance": Factor(performance, found.weights["performance"]),
+        "privacy": Factor(breach, found.weights["privacy"], higher_is_better=False),
+        "size": Factor(sizes, found.weights["size"], higher_is_better=False),
+    } | {name: Factor(one.values, found.weights[name], one.higher_is_better) for name, one in extra.items()}
     others = rankings(criteria)
+    safe = [place for place, one in enumerate(compared) if search.rule.is_safe(one.breach_increase)]
+
+    def first(places: NDArray[np.int64]) -> list[str]:
+        """Set that is first by another ranking, of those with a breach of at most α; of equals the smallest."""
+        best = min(safe, key=lambda place: (places[place], sizes[place]))
+        return [names[column] for column in compared[best].columns]
+
     counted = Counter(str(region) for region in where[1:])
     place = compared.index(chosen)
     named = ["baseline", *map(str, where[1:])]
@@ -130,36 +137,21 @@ def choice_evidence(
         "region_of_the_choice": named[place],
         "weights": dict(found.weights),
         **({"note_on_weights": found.note} if found.note else {}),
-        "first_by": _firsts(search, others, names),
+        "first_by": {
+            "topsis": first(others.topsis_places),
+            "lexicographic": first(others.lexicographic_places),
+        },
         "candidates": [
-            _named_columns(compared[other].columns, names)
-            | _described(compared[other], found, other, named[other])
+            _described(compared[other], found, other, named[other], names)
             | {"on_pareto_front": bool(is_on_front[other]), "chosen": other == place}
-            | _other_places(others, other)
+            | {
+                "topsis": round(float(others.closeness[other]), 9),
+                "topsis_place": int(others.topsis_places[other]),
+                "lexicographic_place": int(others.lexicographic_places[other]),
+            }
             for other in _listed(found.order, place)
         ],
     }
-
-
-def _other_places(others: Rankings, place: int) -> dict[str, Any]:
-    """Where a set stands by the other rankings."""
-    return {
-        "topsis": round(float(others.closeness[place]), 9),
-        "topsis_place": int(others.topsis_places[place]),
-        "lexicographic_place": int(others.lexicographic_places[place]),
-    }
-
-
-def _firsts(search: CandidateSearch, others: Rankings, names: Sequence[str]) -> dict[str, list[str]]:
-    """Set that is first by each other ranking, of those with a breach of at most α; of equals the smallest."""
-    compared = search.compared
-    safe = [place for place, one in enumerate(compared) if search.rule.is_safe(one.breach_increase)]
-
-    def first(places: NDArray[np.int64]) -> list[str]:
-        best = min(safe, key=lambda place: (places[place], len(compared[place].columns)))
-        return [names[column] for column in compared[best].columns]
-
-    return {"topsis": first(others.topsis_places), "lexicographic": first(others.lexicographic_places)}
 
 
 def _listed(order: Sequence[int], chosen: int) -> list[int]:
@@ -170,12 +162,12 @@ def _listed(order: Sequence[int], chosen: int) -> list[int]:
     return [0, *best]
 
 
-def _named_columns(columns: Sequence[int], names: Sequence[str]) -> dict[str, Any]:
-    return {"columns": [names[column] for column in columns], "n_columns": len(columns)}
-
-
-def _described(candidate: Candidate, found: Evaluation, place: int, region: str) -> dict[str, Any]:
+def _described(
+    candidate: Candidate, found: Evaluation, place: int, region: str, names: Sequence[str]
+) -> dict[str, Any]:
     return {
+        "columns": [names[column] for column in candidate.columns],
+        "n_columns": len(candidate.columns),
         "score": round(float(found.scores[place]), 9),
         "performance": candidate.performance,
         "p_value": candidate.p_value,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError
-from sfumato.mechanisms.breach.tradeoff import ExtraFactor
+from sfumato.mechanisms.breach.tradeoff import Factor
 
 Counts = NDArray[np.int64]
 Subset = tuple[int, ...]
@@ -55,13 +55,13 @@ class FurtherFactors:
     codes: Sequence[NDArray[Any]]
     _known: dict[Subset, Counts] = field(default_factory=dict)
 
-    def of(self, subsets: Sequence[Subset]) -> dict[str, ExtraFactor]:
+    def of(self, subsets: Sequence[Subset]) -> dict[str, Factor]:
         """Values of every set."""
         found = {}
         for name, weight in self.weights.items():
             of_counts, higher_is_better = FURTHER_FACTORS[name]
             values = tuple(of_counts(self._counts(subset)) for subset in subsets)
-            found[name] = ExtraFactor(values, weight, higher_is_better)
+            found[name] = Factor(values, weight, higher_is_better)
         return found
 
     def _counts(self, subset: Subset) -> Counts:

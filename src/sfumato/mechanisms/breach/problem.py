@@ -87,14 +87,9 @@ def pairs_give_away(column: Counts, sensitive: Counts, counts: Counts) -> bool:
     return n_wrong <= min(MAX_WRONG_ROWS * n_rows, MAX_WRONG_OF_RARER * n_rarer)
 
 
-def has_own_values(sensitive: Codes) -> bool:
-    """Whether nearly every row has a value of its own."""
-    return len(np.unique(sensitive)) > OWN_VALUE_FRACTION * len(sensitive)
-
-
 def refuse_own_values(sensitive: Codes, name: str) -> None:
     """Refuse a sensitive column with nearly as many values as rows: no value is seen twice, so none can be learned."""
-    if has_own_values(sensitive):
+    if len(np.unique(sensitive)) > OWN_VALUE_FRACTION * len(sensitive):
         problem = "has a value of its own in (almost) every row, so an attacker has nothing to learn from other rows"
         hint = "make it coarser, for instance ranges instead of exact numbers"
         raise SchemaError(f"the sensitive column {problem}", column=name, hint=hint)

@@ -9,19 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError
+from sfumato.mechanisms.breach.tradeoff import Factor
 
 Numbers = NDArray[np.float64]
 
 _DECIMALS = 12  # numbers that agree to so many decimals are ties
-
-
-@dataclass(frozen=True)
-class Criterion:
-    """What sets are compared by: a number for every one, the weight, and whether more is better."""
-
-    values: Sequence[float]
-    weight: float
-    higher_is_better: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +32,7 @@ class Rankings:
     lexicographic_places: NDArray[np.int64]
 
 
-def rankings(criteria: Mapping[str, Criterion]) -> Rankings:
+def rankings(criteria: Mapping[str, Factor]) -> Rankings:
     """Rank sets by TOPSIS and by the lexicographic order.
 
     E(S) adds up ranks, so how far apart two sets are does not count; TOPSIS counts it, and in the lexicographic order
@@ -48,7 +40,7 @@ def rankings(criteria: Mapping[str, Criterion]) -> Rankings:
 
     Examples
     --------
-    >>> found = rankings({"performance": Criterion([3, 4], 0.5), "size": Criterion([4, 3], 0.5, False)})
+    >>> found = rankings({"performance": Factor([3, 4], 0.5), "size": Factor([4, 3], 0.5, False)})
     >>> found.closeness.tolist(), found.topsis_places.tolist()
     ([0.0, 1.0], [2, 1])
     """
@@ -58,7 +50,7 @@ def rankings(criteria: Mapping[str, Criterion]) -> Rankings:
     return Rankings(closeness, _places(by_closeness), _places(lexicographic_keys(criteria)))
 
 
-def topsis(criteria: Mapping[str, Criterion]) -> Numbers:
+def topsis(criteria: Mapping[str, Factor]) -> Numbers:
     """Relative closeness of sets to the best of all criteria (TOPSIS, [HY81]_).
 
     Every criterion is divided by the root of its sum of squares and multiplied by its weight. A set's closeness is its
@@ -82,7 +74,7 @@ def topsis(criteria: Mapping[str, Criterion]) -> Numbers:
     return np.asarray(np.divide(from_worst, both, out=np.full(len(both), 0.5), where=both > 0))
 
 
-def lexicographic_keys(criteria: Mapping[str, Criterion]) -> list[tuple[float, ...]]:
+def lexicographic_keys(criteria: Mapping[str, Factor]) -> list[tuple[float, ...]]:
     """Keys by which sets are sorted, the best first: by the criterion with the highest weight, then the next.
 
     Of equal weights the criterion given first counts more; those with the weight 0 do not count.
@@ -101,7 +93,7 @@ def _places(keys: Sequence[tuple[float, ...]]) -> NDArray[np.int64]:
     return np.array([first[key] for key in keys], dtype=np.int64)
 
 
-def _check(criteria: Mapping[str, Criterion]) -> None:
+def _check(criteria: Mapping[str, Factor]) -> None:
     lengths = {len(one.values) for one in criteria.values()}
     if len(lengths) != 1 or 0 in lengths:
         problem = f"got {len(lengths)} different numbers of sets"

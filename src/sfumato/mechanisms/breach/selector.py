@@ -9,18 +9,15 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees.estimated import BreachMetric
 from sfumato.guarantees.forms import USUAL_DIGITS
-from sfumato.learning.c45.tree import refuse_repeated_names
 from sfumato.learning.fold_scores import FoldTest
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level
 from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, Needs, Release
-from sfumato.mechanisms.breach.drafting import breach_promise, checked_table, kept_columns
+from sfumato.mechanisms.breach.drafting import BreachMechanism, breach_promise, checked_table, kept_columns
 from sfumato.mechanisms.breach.evidence import (
     CONFIDENCE,
     choice_evidence,
@@ -32,7 +29,6 @@ from sfumato.mechanisms.breach.factors import FurtherFactors, checked_factors
 from sfumato.mechanisms.breach.parameters import (
     BREACH_PARAMETERS,
     LISTS,
-    OWN_CLASSIFIER,
     AlphaName,
     TrainingCount,
     checked_rule,
@@ -43,7 +39,6 @@ from sfumato.mechanisms.breach.problem import (
     BreachProblem,
     leaking_columns,
     pairs_give_away,
-    problem_of_frame,
     problem_of_table,
     sensitive_name,
     target_name,
@@ -72,7 +67,6 @@ from sfumato.mechanisms.breach.then_recode import (
     coarsened_choice,
     recoder_of,
 )
-from sfumato.mechanisms.containment.base import ChosenColumns
 from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.schema import Role, Schema
@@ -102,13 +96,6 @@ class WholeFile(Protocol):
         ...
 
 
-def paired_columns(schema: Schema, sensitive: str | None) -> tuple[tuple[str, ...], str]:
-    """Columns that are released or offered, and the one that an attacker wants, with which they are to be counted."""
-    wanted = sensitive_name(schema, target_name(schema), sensitive)
-    roles = (Role.QUASI_IDENTIFIER, Role.TARGET, Role.OTHER)
-    return tuple(name for name in schema.names(*roles) if name != wanted), wanted
-
-
 def judged_on_all_rows(problem: BreachProblem, target: str, whole: WholeFile, n_sampled: int) -> BreachProblem:
     """Look for columns that give the sensitive one away on all rows, where their values are not too many.
 
@@ -124,13 +111,13 @@ def judged_on_all_rows(problem: BreachProblem, target: str, whole: WholeFile, n_
     columns = problem.released_or_offered
     unknown = {name: codes for name, codes in columns.items() if name not in whole.pairs}
     in_sample = leaking_columns(unknown, problem.sensitive)
-    leaks = tuple(name for name in columns if name in in_sample or (name in whole.pairs and _leaks(whole.pairs[name])))
-    return replace(problem, leaks=leaks)
 
+    def gives_away(pairs: Counts) -> bool:
+        values, wanted = np.nonzero(pairs)
+        return pairs_give_away(values, wanted, pairs[values, wanted])
 
-def _leaks(pairs: Counts) -> bool:
-    values, wanted = np.nonzero(pairs)
-    return pairs_give_away(values, wanted, pairs[values, wanted])
+    in_all = {name for name in columns if name in whole.pairs and gives_away(whole.pairs[name])}
+    return replace(problem, leaks=tuple(name for name in columns if name in in_sample or name in in_all))
 
 
 def risk_on_sample(risk: Mapping[str, Any], problem: BreachProblem, whole: WholeFile, n_sampled: int) -> dict[str, Any]:
@@ -150,7 +137,7 @@ def risk_on_sample(risk: Mapping[str, Any], problem: BreachProblem, whole: Whole
     }
 
 
-class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
+class BreachAwareSelector(BreachMechanism):
     """Keep the columns with the highest E(S) among those with a privacy breach increase (PBI) of at most α.
 
     Candidates come from backward elimination along columns ranked for performance and for privacy, as in [PBI17]_. The
@@ -248,7 +235,6 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
     """
 
     mechanism_name: ClassVar[str] = "breach-aware"
-    counts_persons: ClassVar[bool] = True  # nothing is counted; its folds keep the rows of a person together
     needs: ClassVar[Needs] = Needs.SAMPLE
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = BREACH_PARAMETERS
 
@@ -303,13 +289,7 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
             What an attacker wants of every row. None takes the column of ``X`` that the parameter ``sensitive`` names,
             which is never chosen, or without such a name the target (C = SA).
         """
-        refuse_repeated_names(X)
-        try:
-            validate_data(self, X, skip_check_array=True)
-        except TypeError:
-            allowed = "a table of rows and columns, whose names are all text or all numbers"
-            raise InvalidParameterError("X", "it is not", allowed=allowed) from None
-        problem = problem_of_frame(X, y, sensitive, self.sensitive)
+        problem = self.frame_problem(X, y, sensitive)
         self._fit(problem, None)
         self.offered_columns_ = np.array(problem.places, dtype=np.intp)
         self.selected_columns_ = self.offered_columns_[list(self.chosen_.columns)]
@@ -387,7 +367,9 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
 
     def sampled_pairs(self, schema: Schema) -> tuple[tuple[str, ...], str]:
         """Columns to count on all rows with another one, and that one, where columns are chosen on a sample."""
-        return paired_columns(schema, self.sensitive)
+        wanted = sensitive_name(schema, target_name(schema), self.sensitive)
+        roles = (Role.QUASI_IDENTIFIER, Role.TARGET, Role.OTHER)
+        return tuple(name for name in schema.names(*roles) if name != wanted), wanted
 
     def release_sample(self, sample: Table, whole: WholeFile, *, progress: Progress | None = None) -> Release:
         """Choose columns on a sample of rows; the table of the release describes them by themselves, on all rows."""
@@ -405,12 +387,8 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
             raise InvalidParameterError("k", problem_of_k, allowed="left out here, and then as well")
         self._fit(problem, progress)
         self.coarsened_ = None if recoder is None else self._coarsened(recoder, rows, problem, progress)
-        names = problem.names
-        self.n_features_in_ = len(names)
-        self.feature_names_in_ = np.array(names, dtype=object)
-        self.offered_columns_ = np.arange(len(names), dtype=np.intp)
-        self.selected_columns_ = np.array(self.chosen_.columns, dtype=np.intp)
-        chosen = tuple(names[place] for place in self.chosen_.columns)
+        chosen = self.choose_from_table(problem, self.chosen_.columns)
+        self.offered_columns_ = np.arange(len(problem.names), dtype=np.intp)
         evidence = self._evidence(problem, rows, chosen)
         if whole is not None and is_sample:
             risk = {**evidence["risk"], "anonymity_level": whole.anonymity_level(chosen)}
@@ -465,23 +443,17 @@ class BreachAwareSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
 
     def _parameters(self) -> dict[str, Any]:
         """Parameters that matter to the result, as plain data; newer ones where they are given, so not the workers."""
-        given = self.get_params(deep=False) | {
+        given: dict[str, Any] = {
             "max_breach_increase": self._stated_increase,
             "weights": [float(f"{weight:.{USUAL_DIGITS}g}") for weight in three_weights(self.weights)],
-            "attacker": attacker_by_name(self.attacker),
-            "learner": self.learner if isinstance(self.learner, str) else OWN_CLASSIFIER,
         }
         recoder = self._recoder()
         if recoder is not None:
             stated = vars(recoder)  # numbers that were given as texts are numbers there
             settings = {name: stated[name] for name in self.then_settings or () if name in stated}
             given |= {"k": int(self.k or USUAL_K), "then": recoder.mechanism_name, "then_settings": settings}
-        left_out = {name for name in ("factors", "k", "then", "then_settings") if not given[name]} | {"n_workers"}
-        return {
-            name: value.item() if isinstance(value, np.generic) else value
-            for name, value in given.items()
-            if name not in left_out
-        }
+        newer = ("factors", "k", "then", "then_settings")
+        return self.plain_parameters(given, [n for n in newer if not given.get(n, getattr(self, n))])
 
     def _evidence(self, problem: BreachProblem, rows: Table, chosen: Sequence[str]) -> dict[str, Any]:
         found, coarse = self.stability_, self.coarsened_

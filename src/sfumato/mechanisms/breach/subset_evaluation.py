@@ -75,7 +75,7 @@ class SubsetJudge:
         Scores of the recipient's learner for the target.
     attacker : SubsetScores or None
         Scores of the attacker's learner for the sensitive column; None if that is the target (C = SA).
-    test, test_train_ratio
+    test
         Of :func:`sfumato.learning.fold_scores.compare_folds`.
 
     Attributes
@@ -90,7 +90,6 @@ class SubsetJudge:
         attacker: SubsetScores | None = None,
         *,
         test: FoldTest = "corrected",
-        test_train_ratio: float | None = None,
     ) -> None:
         if performance.n_columns < 1:
             raise InvalidParameterError("performance", "it has none", allowed="scores of at least one column")
@@ -99,7 +98,6 @@ class SubsetJudge:
             raise InvalidParameterError("attacker", problem, allowed="scores of as many columns as performance has")
         self.n_columns = performance.n_columns
         self.test = test
-        self.test_train_ratio = test_train_ratio
         self._performance = _Remembered(performance)
         self._attacker = self._performance if attacker is None else _Remembered(attacker)
         everything = tuple(range(self.n_columns))
@@ -117,9 +115,7 @@ class SubsetJudge:
 
     def p_value(self, columns: Sequence[int]) -> float:
         """P-value of the difference of Perf(S) from the baseline."""
-        folds = self.fold_performance(columns)
-        ratio = self.test_train_ratio
-        return compare_folds(folds, self._baseline_folds, test=self.test, test_train_ratio=ratio).p_value
+        return compare_folds(self.fold_performance(columns), self._baseline_folds, test=self.test).p_value
 
     def judge(self, columns: Sequence[int], found_by: str) -> Candidate:
         """Describe a subset by all that is compared."""

@@ -30,8 +30,11 @@ class EvaluationWeights(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ExtraFactor:
-    """A further factor of E(S), a number for every subset, with its weight in addition to those of the three."""
+class Factor:
+    """What subsets are compared by: a number for every one, its weight, and whether more is better.
+
+    A further factor of E(S) has its weight in addition to those of the three.
+    """
 
     values: Sequence[float]
     weight: float
@@ -74,7 +77,7 @@ def evaluation_scores(
     size: ArrayLike,
     weights: Sequence[float] = EvaluationWeights(),
     *,
-    extra: Mapping[str, ExtraFactor] | None = None,
+    extra: Mapping[str, Factor] | None = None,
 ) -> Evaluation:
     """Evaluate subsets by the weighted sum of their ranks: E(S) = w1·prf + w2·prv + w3·num.
 
@@ -92,7 +95,7 @@ def evaluation_scores(
     weights : sequence of 3 float
         Of performance, privacy and size, none negative. If all weights do not sum to 1 they are divided by their sum
         and ``note`` says so; a sum within 0.0015 of 1 is taken as rounded, and left.
-    extra : mapping of str to ExtraFactor or None
+    extra : mapping of str to Factor or None
         Further factors by name.
 
     References

@@ -8,16 +8,13 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 
-from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
+from sfumato.errors import PrivacyNotAchievableError
 from sfumato.guarantees.estimated import BreachMetric
-from sfumato.learning.c45.tree import refuse_repeated_names
 from sfumato.learning.fold_scores import SubsetScores
 from sfumato.manifest import AnyTable, draft_manifest
 from sfumato.measures.anonymity import anonymity_level
-from sfumato.mechanisms.base import Compared, Mechanism, MechanismInfo, Release
+from sfumato.mechanisms.base import Compared, MechanismInfo, Release
 from sfumato.mechanisms.breach.best_first import (
     N_STALE,
     BestFirst,
@@ -26,10 +23,10 @@ from sfumato.mechanisms.breach.best_first import (
     best_first_search,
     repeated_score,
 )
-from sfumato.mechanisms.breach.drafting import breach_promise, checked_table, kept_columns
+from sfumato.mechanisms.breach.drafting import BreachMechanism, breach_promise, checked_table, kept_columns
 from sfumato.mechanisms.breach.evidence import CONFIDENCE, estimate_breach, performance_evidence, risk_evidence
-from sfumato.mechanisms.breach.parameters import ATTACKER_BY_NAME, LEARNER, N_WORKERS, OWN_CLASSIFIER, SEED_OF_FOLDS
-from sfumato.mechanisms.breach.problem import BreachProblem, problem_of_frame, problem_of_table
+from sfumato.mechanisms.breach.parameters import ATTACKER_BY_NAME, LEARNER, N_WORKERS, SEED_OF_FOLDS
+from sfumato.mechanisms.breach.problem import BreachProblem, problem_of_table
 from sfumato.mechanisms.breach.subset_evaluation import (
     Learner,
     LearnerScores,
@@ -38,7 +35,7 @@ from sfumato.mechanisms.breach.subset_evaluation import (
     checked_attackers,
     checked_learner,
 )
-from sfumato.mechanisms.containment.base import ChosenColumns, check_choices
+from sfumato.mechanisms.containment.base import check_choices
 from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 
@@ -46,7 +43,7 @@ FOLDS_OF_ESTIMATES = 10
 """Folds in which what was chosen is judged; they are not those of the search."""
 
 
-class BestFirstWrapper(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore[misc]  # no types upstream
+class BestFirstWrapper(BreachMechanism):
     """Choose the columns with which a classifier predicts the target best, whatever they tell about people.
 
     The baseline of [PBI17]_ (Section 4.3): the wrapper of [KJ97]_ with Weka's settings, see
@@ -104,7 +101,6 @@ class BestFirstWrapper(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore
     """
 
     mechanism_name: ClassVar[str] = "best-first-wrapper"
-    counts_persons: ClassVar[bool] = True  # nothing is counted; its folds keep the rows of a person together
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
         "learner": LEARNER,
         "direction": ParameterSpec("add columns to none, or drop them from all"),
@@ -155,13 +151,7 @@ class BestFirstWrapper(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore
 
     def fit(self, X: Any, y: Any) -> Self:
         """Choose columns of a data frame or an array; the sensitive column, if it is one of them, is never chosen."""
-        refuse_repeated_names(X)
-        try:
-            validate_data(self, X, skip_check_array=True)
-        except TypeError:
-            allowed = "a table of rows and columns, whose names are all text or all numbers"
-            raise InvalidParameterError("X", "it is not", allowed=allowed) from None
-        problem = problem_of_frame(X, y, None, self.sensitive)
+        problem = self.frame_problem(X, y, None)
         self._choose(problem.in_order_of_values(), None)
         self.selected_columns_ = np.array(problem.places, dtype=np.intp)[list(self.found_.columns)]
         return self
@@ -204,10 +194,7 @@ class BestFirstWrapper(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore
         problem.check()
         ordered = problem.in_order_of_values()
         self._choose(ordered, progress)
-        self.selected_columns_ = np.array(self.found_.columns, dtype=np.intp)
-        self.n_features_in_ = len(problem.names)
-        self.feature_names_in_ = np.array(problem.names, dtype=object)
-        chosen = tuple(problem.names[place] for place in self.found_.columns)
+        chosen = self.choose_from_table(problem, self.found_.columns)
         evidence = self._evidence(ordered, self.found_.columns)
         _, sizes = np.unique(rows.codes(chosen), axis=0, return_counts=True)
         evidence["risk"] |= {"anonymity_level": anonymity_level(sizes)}
@@ -217,7 +204,7 @@ class BestFirstWrapper(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore
             rows,
             released,
             mechanism=self.mechanism_name,
-            parameters=self._parameters(),
+            parameters=self.plain_parameters({}, ()),
             guarantees=[breach_promise(problem, rows.schema, chosen, alpha, attacker, self.metric)],
             evidence=evidence,
             seed=int(self.random_state),
@@ -255,15 +242,6 @@ class BestFirstWrapper(ChosenColumns, Mechanism, BaseEstimator):  # type: ignore
                 "n_candidates": self.found_.n_scored,
             },
         }
-
-    def _parameters(self) -> dict[str, Any]:
-        """Parameters that matter to the result, as plain data."""
-        given = self.get_params(deep=False) | {
-            "attacker": attacker_by_name(self.attacker),
-            "learner": self.learner if isinstance(self.learner, str) else OWN_CLASSIFIER,
-        }
-        del given["n_workers"]
-        return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
 
 
 DECLARATION = MechanismInfo(

@@ -14,7 +14,6 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError, PrivacyNotAchievableError
 from sfumato.guarantees.buckets import BucketDiversity
@@ -85,7 +84,13 @@ def anatomize(
     (True, [2, 2])
     """
     counts = np.bincount(sensitive)
-    _check_eligible(counts, l)
+    n_rows, largest = int(counts.sum()), int(counts.max(initial=0))
+    if largest * l > n_rows or not n_rows:
+        raise PrivacyNotAchievableError(
+            f"groups of at least {l} different values in {n_rows:,} rows, of which {largest:,} share one",
+            best_level=n_rows // largest if largest else 0,
+            hint="l is at most the row count divided by the rows of the most frequent sensitive value",
+        )
     shuffled = rng.permutation(len(sensitive))
     rows = shuffled[np.argsort(sensitive[shuffled], kind="stable")].tolist()
     upcoming = (np.cumsum(counts) - counts).tolist()
@@ -104,16 +109,6 @@ def anatomize(
         having = groups[sensitive == value]
         groups[rows[upcoming[value]]] = rng.choice(np.setdiff1d(np.arange(n_groups), having))
     return groups
-
-
-def _check_eligible(counts: NDArray[np.int64], l: int) -> None:  # noqa: E741
-    n_rows, largest = int(counts.sum()), int(counts.max(initial=0))
-    if largest * l > n_rows or not n_rows:
-        raise PrivacyNotAchievableError(
-            f"groups of at least {l} different values in {n_rows:,} rows, of which {largest:,} share one",
-            best_level=n_rows // largest if largest else 0,
-            hint="l is at most the row count divided by the rows of the most frequent sensitive value",
-        )
 
 
 class Anatomy(Mechanism, Estimator):

@@ -81,20 +81,10 @@ class Labelled:
     persons: PersonCodes | None = None
     person: str | None = None
 
-    def of_features(self, offered: Sequence[int]) -> Labelled:
-        """Restrict to some features."""
-        reveals = None if self.reveals is None else self.reveals[list(offered)]
-        return replace(self, matrix=self.matrix[:, list(offered)], reveals=reveals)
-
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.matrix.shape[0] if self.row_counts is None else self.row_counts.sum())
-
-    @property
-    def largest_crowd(self) -> int:
-        """Largest k that there can be: the number of rows, or of persons."""
-        return self.n_rows if self.persons is None else len(np.unique(self.persons))
 
     @property
     def class_sizes(self) -> NDArray[np.int64]:
@@ -180,7 +170,8 @@ class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
             where = "" if data.source is None else f" in {data.source}"
             problem = f"the target has one class only{where}; a selection for classification needs at least two"
             raise SchemaError(problem, column=data.target, hint="choose another target column")
-        if self.k > (most := data.largest_crowd):
+        most = data.n_rows if data.persons is None else len(np.unique(data.persons))
+        if self.k > most:
             rows, count = ("rows", "row count") if data.persons is None else ("persons", "number of persons")
             raise PrivacyNotAchievableError(
                 f"containment with k = {self.k} on {most:,} {rows}", best_level=most, hint=f"k is at most the {count}"
@@ -228,7 +219,12 @@ class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         """
         if isinstance(table, Table):
             table.schema.check_quasi_identifiers("to make features of")
-        binary = binarize(table, self._plan()) if isinstance(table, Table) else _without_identifiers(table)
+        if isinstance(table, Table):
+            binary = binarize(table, self._plan())
+        else:  # columns beside the features that name people are left out
+            schema = table.companions.schema
+            kept = [c.name for c in schema if c.role not in WITHHELD]
+            binary = replace(table, companions=table.companions.keep(kept)) if len(kept) < len(schema) else table
         return self._released(table, binary, progress, persons=person_codes(table))
 
     def binarization(self, outline: Table) -> Binarization:
@@ -262,7 +258,9 @@ class ContainmentSelector(ChosenColumns, Mechanism, BaseEstimator):  # type: ign
         data, n_features = self._labelled(binary), len(binary.features)
         data = replace(data, persons=persons, person=table.coded_part.schema.person)
         if offered is not None:
-            data, binary = data.of_features(offered), binary.select(offered)
+            reveals = None if data.reveals is None else data.reveals[list(offered)]
+            data = replace(data, matrix=data.matrix[:, list(offered)], reveals=reveals)
+            binary = binary.select(offered)
         self._fit(data, progress)
         if not len(self.selected_columns_):
             raise self._nothing_found(data)
@@ -367,6 +365,7 @@ BINARIZE = ParameterSpec(
     "rules that turn mixed columns into binary features ([binarize] in the project)", stated=word(AUTOMATIC, DECLARED)
 )
 DECLARED_BY_COLUMN = "declared; see guarantees"
+K = ParameterSpec("any 1-values that an attacker knows match at least k rows", at_least=2)
 
 _ABOUT_ALL_FEATURES = ("bound", "bound_on", "gap", "gap_fraction", "separated_pairs_bound", "n_maximal_sets")
 """What a search states of all features."""
@@ -392,13 +391,6 @@ def group_classes(groups: NDArray[np.intp], data: Labelled) -> NDArray[np.int64]
     n_groups = int(groups.max(initial=-1)) + 1
     cells = counted(groups * data.n_classes + data.classes, data.row_counts, n_groups * data.n_classes)
     return cells.reshape(n_groups, data.n_classes)
-
-
-def _without_identifiers(table: BinaryTable) -> BinaryTable:
-    """Leave out columns beside the features that name people."""
-    schema = table.companions.schema
-    kept = [c.name for c in schema if c.role not in WITHHELD]
-    return table if len(kept) == len(schema) else replace(table, companions=table.companions.keep(kept))
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:

@@ -23,6 +23,7 @@ from sfumato.mechanisms.base import SEEDS, Compared, MechanismInfo
 from sfumato.mechanisms.containment.base import (
     BINARIZE,
     ContainmentSelector,
+    K,
     Labelled,
     Selection,
     check_choices,
@@ -217,7 +218,7 @@ class ExactContainmentSelector(ContainmentSelector):
 
     mechanism_name: ClassVar[str] = "exact-containment"
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
-        "k": ParameterSpec("any 1-values that an attacker knows match at least k rows", at_least=2),
+        "k": K,
         "criterion": ParameterSpec("what a set is worth"),
         "choose": ParameterSpec("by worth, or by cross-validated AUC"),
         "time_budget": replace(TIME_BUDGET, help="seconds for listing, improving and comparing sets"),

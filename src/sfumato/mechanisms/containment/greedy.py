@@ -18,6 +18,7 @@ from sfumato.mechanisms.containment.base import (
     BINARIZE,
     DECLARED_BY_COLUMN,
     ContainmentSelector,
+    K,
     Labelled,
     Selection,
     Step,
@@ -219,7 +220,7 @@ class GreedyContainmentSelector(ContainmentSelector):
 
     mechanism_name: ClassVar[str] = "greedy-containment"
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
-        "k": ParameterSpec("any 1-values that an attacker knows match at least k rows", at_least=2),
+        "k": K,
         "criterion": ParameterSpec("what a feature is worth"),
         "on_infeasible": ParameterSpec("at a feature that breaks k: stop or skip it"),
         "reveals": ParameterSpec(
@@ -264,12 +265,16 @@ class GreedyContainmentSelector(ContainmentSelector):
         ends_at_no_gain = stops and self.criterion == "distinguished_pairs"
         steps: list[Step] = []
         n_rejected = 0
+        limit = self.max_unique_fraction
+        most_unique = None if limit is None else limit * int(rows.class_counts.sum())
         if not stops:
             rows.exclude_rare(int(self.k))
         for feature, gain in candidates(self.criterion, rows):
             if ends_at_no_gain and gain == 0:
                 break
-            accepted = self._may_join(rows, feature)
+            accepted = rows.keeps_containment(feature, int(self.k)) and (
+                most_unique is None or rows.n_unique_with(feature) <= most_unique
+            )
             steps.append(Step(feature, gain, accepted))
             if accepted:
                 rows.add(feature)
@@ -282,12 +287,6 @@ class GreedyContainmentSelector(ContainmentSelector):
             if progress and len(steps) % 256 == 0:
                 progress(len(steps), data.matrix.shape[1], "features tried")
         return Selection(rows.chosen, steps)
-
-    def _may_join(self, rows: ProjectedRows, feature: int) -> bool:
-        if not rows.keeps_containment(feature, int(self.k)):
-            return False
-        limit = self.max_unique_fraction
-        return limit is None or rows.n_unique_with(feature) <= limit * int(rows.class_counts.sum())
 
 
 _OF_THE_PAPER = ["hamming_separation", "distinguished_pairs"]

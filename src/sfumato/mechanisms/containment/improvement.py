@@ -192,8 +192,7 @@ def good_start(
         _fill(rows, heaviest_first(weights), budget)
         if _is_better(rows, best, weights, None):
             best = rows
-    best, _ = improve(best, weights, budget)
-    return tuple(sorted(best.chosen))
+    return tuple(sorted(improve(best, weights, budget).chosen))
 
 
 def improved_columns(
@@ -207,8 +206,7 @@ def improved_columns(
     """Fill up a feasible set by the first weights, then exchange columns by the second; columns, ascending."""
     rows = _with_columns(reduced, k, columns)
     _fill(rows, heaviest_first(weights[0]), budget)
-    better, _ = improve(rows, weights[1], budget, worth)
-    return tuple(sorted(better.chosen))
+    return tuple(sorted(improve(rows, weights[1], budget, worth).chosen))
 
 
 def _with_columns(reduced: Reduced, k: int, columns: Iterable[int]) -> SwappableRows:
@@ -219,10 +217,8 @@ def _with_columns(reduced: Reduced, k: int, columns: Iterable[int]) -> Swappable
     return rows
 
 
-def improve(
-    rows: SwappableRows, weights: Counts, budget: TimeBudget, worth: Worth | None = None
-) -> tuple[SwappableRows, bool]:
-    """Make a set maximal, then exchange columns as long as that raises its worth.
+def improve(rows: SwappableRows, weights: Counts, budget: TimeBudget, worth: Worth | None = None) -> SwappableRows:
+    """Make a set maximal, then exchange columns as long as that raises its worth and there is time.
 
     Parameters
     ----------
@@ -235,21 +231,16 @@ def improve(
 
     Returns
     -------
-    rows : SwappableRows
+    SwappableRows
         The table with the better set.
-    finished : bool
-        Whether no exchange is left; False if the budget was spent before.
     """
     order = heaviest_first(weights)
-    if not _fill(rows, order, budget):
-        return rows, False
-    while True:
-        better = _exchange_one(rows, order, weights, worth, budget) or _exchange_two(
-            rows, order, weights, worth, budget
-        )
-        if better is None:
-            return rows, not budget.is_spent()
+    better = rows if _fill(rows, order, budget) else None
+    while better is not None:
         rows = better
+        better = _exchange_one(rows, order, weights, worth, budget)
+        better = better or _exchange_two(rows, order, weights, worth, budget)
+    return rows
 
 
 def heaviest_first(weights: Counts) -> list[int]:

@@ -411,15 +411,12 @@ class ItemsetSearch:
         """Take a frequent set if it is good enough and maximal."""
         items = np.sort(np.concatenate([np.zeros(0, dtype=np.intp), *taken]))
         worth = float(self.worth[items].sum())
-        if worth > self.floor and items not in self.best and self._is_maximal(items):
+        if worth <= self.floor or items in self.best:
+            return
+        whole = self.transactions  # the search knows of rows that the set is frequent, and not of persons
+        is_frequent = whole.held is None or whole.is_frequent(whole.rows_with(items))
+        if is_frequent and not len(whole.joinable(items)):
             self.best.add(items, worth)
-
-    def _is_maximal(self, items: Positions) -> bool:
-        """Whether a set is frequent, which the search knows of rows and not of persons, and nothing can join it."""
-        whole = self.transactions
-        if whole.held is not None and not whole.is_frequent(whole.rows_with(items)):
-            return False
-        return not len(whole.joinable(items))
 
     def offer_extended(self, items: Positions) -> None:
         """Take a frequent set, which items that are worth most join as long as they can, if it is good enough."""
@@ -541,7 +538,9 @@ class ItemsetSearch:
         stack = [root]
         while stack:
             if self._out_of_time():
-                self.left = max(self.left, *(self._node_bound(node) for node in stack))
+                worths = (node.ones @ self.worth[node.items] + node.base for node in stack)
+                bounds = [self.bound(own, node.copies) for own, node in zip(worths, stack, strict=True)]
+                self.left = max(self.left, *bounds)
                 return
             self.n_nodes += 1
             node, support = self._narrowed(stack.pop())
@@ -599,9 +598,6 @@ class ItemsetSearch:
         common = (node.ones * self.worth[node.items]) @ node.ones.T + node.base
         flags: Flags = (common > self.floor) @ node.copies >= self.k
         return flags
-
-    def _node_bound(self, node: Node) -> float:
-        return self.bound(node.ones @ self.worth[node.items] + node.base, node.copies)
 
 
 def _rarest_first(block: Block) -> Block:
@@ -752,7 +748,11 @@ def _descend(search: ItemsetSearch, budget: TimeBudget, progress: Progress | Non
             if not complete:
                 if budget.is_spent():
                     return max(bound, search.best.best), False
-                _dive_from_best_rows(search, budget.share(1 / 5))
+                search.pass_floor, diving = 0.0, budget.share(1 / 5)
+                for row in np.argsort(-search.row_worths, kind="stable").tolist():
+                    _dive(search, row)
+                    if diving.is_spent():
+                        break
             floor = floor * _DESCENT if complete and floor * _DESCENT >= least else 0.0
             n_passes += 1
             if progress:
@@ -774,14 +774,6 @@ def _seed(search: ItemsetSearch) -> None:
         search.offer_extended(transactions.items_of_row(row))
     if transactions.n_rows:
         _dive(search, int(np.argmax(search.row_worths)))
-
-
-def _dive_from_best_rows(search: ItemsetSearch, budget: TimeBudget) -> None:
-    search.pass_floor = 0.0
-    for row in np.argsort(-search.row_worths, kind="stable").tolist():
-        _dive(search, row)
-        if budget.is_spent():
-            return
 
 
 def _dive(search: ItemsetSearch, row: int) -> None:

@@ -17,6 +17,7 @@ from sfumato.mechanisms.base import Compared, MechanismInfo
 from sfumato.mechanisms.containment.base import (
     BINARIZE,
     ContainmentSelector,
+    K,
     Labelled,
     Selection,
     check_choices,
@@ -95,7 +96,7 @@ class MaximalContainmentSelector(ContainmentSelector):
 
     mechanism_name: ClassVar[str] = "maximal-containment"
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
-        "k": ParameterSpec("any 1-values that an attacker knows match at least k rows", at_least=2),
+        "k": K,
         "search": ParameterSpec("compare the r largest sets, or take the best of all"),
         "r": ParameterSpec("how many of the largest sets are compared", at_least=1),
         "criterion": ParameterSpec("what the best set is"),
@@ -149,7 +150,11 @@ class MaximalContainmentSelector(ContainmentSelector):
         if self.criterion == "hamming_separation":
             return max(found.itemsets, key=lambda features: int(separated[list(features)].sum()), default=())
         by_row = sp.csr_matrix(data.matrix)
-        return max(found.itemsets, key=lambda features: _distinguished(by_row[:, list(features)], data), default=())
+
+        def share(features: tuple[int, ...]) -> float:  # DistCnt
+            return distinguished_pairs(group_classes(distinct_rows(by_row[:, list(features)]).inverse, data))
+
+        return max(found.itemsets, key=share, default=())
 
     def _ending(self, found: FoundItemsets, unit: float) -> dict[str, Any]:
         first = found.worths[0] if found.worths else 0
@@ -161,11 +166,6 @@ class MaximalContainmentSelector(ContainmentSelector):
             "bound": found.bound / unit if self.search == "best" else found.bound,
             "gap": (found.bound - first) / unit if self.search == "best" else found.bound - first,
         }
-
-
-def _distinguished(rows: sp.csr_matrix, data: Labelled) -> float:
-    """DistCnt of some features."""
-    return distinguished_pairs(group_classes(distinct_rows(rows).inverse, data))
 
 
 DECLARATION = MechanismInfo(

@@ -14,6 +14,7 @@ from sfumato.mechanisms.base import Compared, MechanismInfo
 from sfumato.mechanisms.containment.base import (
     BINARIZE,
     ContainmentSelector,
+    K,
     Labelled,
     Selection,
     weights_in_separation,
@@ -376,7 +377,7 @@ class OptimalContainmentSelector(ContainmentSelector):
 
     mechanism_name: ClassVar[str] = "optimal-containment"
     parameter_specs: ClassVar[Mapping[str, ParameterSpec]] = {
-        "k": ParameterSpec("any 1-values that an attacker knows match at least k rows", at_least=2),
+        "k": K,
         "time_budget": replace(TIME_BUDGET, help="seconds after which the best set found so far is taken"),
         "binarize": BINARIZE,
     }

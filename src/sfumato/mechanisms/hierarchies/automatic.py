@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sfumato.counting.contingency import contingency
 from sfumato.errors import InvalidParameterError
 from sfumato.mechanisms.hierarchies import builders
-from sfumato.mechanisms.hierarchies import builders as intervals
 from sfumato.mechanisms.hierarchies.builders import (
     are_finite_numbers,
     calendar_levels,
@@ -43,6 +42,8 @@ _MAX_COMPARED = 1_000
 _MAX_CLASSES = 50
 _JOINED_CLASSES = 16
 _FEW_ROWS_OF_A_VALUE = 2
+METHODS = ("auto", "width", "quantile", "cuts", "mask", "dates", "groups", "ready")
+"""Ways to build a hierarchy that people ask for."""
 
 
 def automatic_hierarchy(
@@ -308,22 +309,44 @@ def build_hierarchy(
     >>> build_hierarchy(ages, "age", "cuts", {"cuts": "0,18,65"}).labels[1]
     ('[0, 17]', '[18, 64]')
     """
-    asked = _Settings(method, settings or {}, mark)
-    hierarchy = _BUILDERS[_known_settings(method, mark)](table, column, asked)
+    if method not in METHODS:
+        raise InvalidParameterError(f"{mark}method", f"got {method!r}", allowed=f"one of {', '.join(METHODS)}")
+    hierarchy = _built(table, column, _Settings(method, settings or {}, mark))
     cover_column(hierarchy, table, column)
     return hierarchy
+
+
+def _built(table: Table, column: str, asked: _Settings) -> Hierarchy:
+    values, counts = distinct_texts(table[column])
+    match asked.method:
+        case "width":
+            asked.needed("width")
+            width, start = asked.number("width", float, None), asked.number("start", float, 0)
+            return builders.equal_width_intervals(values, width, start=start, merge=asked.numbers("merge", int))
+        case "quantile":
+            n_intervals = asked.number("intervals", int, 16)
+            return quantile_intervals(values, counts, n_intervals, merge=asked.numbers("merge", int))
+        case "cuts":
+            asked.needed("cuts")
+            return builders.intervals_at(values, asked.numbers("cuts", float) or [], merge=asked.numbers("merge", int))
+        case "mask":
+            return builders.masked_characters(values, step=asked.number("step", int, 1))
+        case "dates":
+            return calendar_levels(values)
+        case "groups":
+            order = next(csv.reader([asked.needed("order")], skipinitialspace=True), [])
+            return ordered_groups([value.strip() for value in order], asked.numbers("sizes", int))
+        case "ready":
+            name, unknown = str(asked.needed("ready")), str(asked.get("unknown") or "refuse")
+            return ready_hierarchy(name, values, unknown=unknown, country=asked.get("country"))
+        case _:
+            return hierarchy_for(table, column, target=asked.get("target"))
 
 
 def cover_column(hierarchy: Hierarchy, table: Table, column: str) -> Covered:
     """Fit a hierarchy to a column of a table; see :func:`covered` for what is refused."""
     described = table.schema[column]
     return covered(hierarchy, table[column], column, described.kind, missing=table.schema.missing_tokens(column))
-
-
-def _known_settings(method: str, mark: str) -> str:
-    if method not in _BUILDERS:
-        raise InvalidParameterError(f"{mark}method", f"got {method!r}", allowed=f"one of {', '.join(_BUILDERS)}")
-    return method
 
 
 @dataclass(frozen=True)
@@ -358,56 +381,3 @@ class _Settings:
         except ValueError:
             allowed = "whole numbers separated by commas" if kind is int else "numbers separated by commas"
             raise InvalidParameterError(self.mark + name, f"got {text!r}", allowed=allowed) from None
-
-
-def _by_width(table: Table, column: str, asked: _Settings) -> Hierarchy:
-    asked.needed("width")
-    width, start = asked.number("width", float, None), asked.number("start", float, 0)
-    values, _ = distinct_texts(table[column])
-    return intervals.equal_width_intervals(values, width, start=start, merge=asked.numbers("merge", int))
-
-
-def _by_quantiles(table: Table, column: str, asked: _Settings) -> Hierarchy:
-    values, counts = distinct_texts(table[column])
-    n_intervals = asked.number("intervals", int, 16)
-    return intervals.quantile_intervals(values, counts, n_intervals, merge=asked.numbers("merge", int))
-
-
-def _by_cuts(table: Table, column: str, asked: _Settings) -> Hierarchy:
-    asked.needed("cuts")
-    values, _ = distinct_texts(table[column])
-    return intervals.intervals_at(values, asked.numbers("cuts", float) or [], merge=asked.numbers("merge", int))
-
-
-def _by_masking(table: Table, column: str, asked: _Settings) -> Hierarchy:
-    return builders.masked_characters(distinct_texts(table[column])[0], step=asked.number("step", int, 1))
-
-
-def _by_dates(table: Table, column: str, asked: _Settings) -> Hierarchy:
-    return builders.calendar_levels(distinct_texts(table[column])[0])
-
-
-def _by_groups(table: Table, column: str, asked: _Settings) -> Hierarchy:
-    order = next(csv.reader([asked.needed("order")], skipinitialspace=True), [])
-    return builders.ordered_groups([value.strip() for value in order], asked.numbers("sizes", int))
-
-
-def _ready(table: Table, column: str, asked: _Settings) -> Hierarchy:
-    name, unknown = str(asked.needed("ready")), str(asked.get("unknown") or "refuse")
-    return ready_hierarchy(name, distinct_texts(table[column])[0], unknown=unknown, country=asked.get("country"))
-
-
-def _automatically(table: Table, column: str, asked: _Settings) -> Hierarchy:
-    return hierarchy_for(table, column, target=asked.get("target"))
-
-
-_BUILDERS: Mapping[str, Callable[[Table, str, _Settings], Hierarchy]] = {
-    "auto": _automatically,
-    "width": _by_width,
-    "quantile": _by_quantiles,
-    "cuts": _by_cuts,
-    "mask": _by_masking,
-    "dates": _by_dates,
-    "groups": _by_groups,
-    "ready": _ready,
-}

@@ -132,17 +132,13 @@ def ordered_groups(order: Sequence[str], sizes: Sequence[int | Sequence[int]] | 
         if sizes is None and len(groups) <= 2:
             break
         groups = _joined(groups, size)
-        levels.append([_range(group) for group in groups for _ in group])
+        levels.append([write_range(group[0], group[-1]) for group in groups for _ in group])
     return _below_root(order, levels)
 
 
 def range_of_levels(values: Sequence[str], counts: Sequence[int]) -> str:
     """Write the label of levels in their order: the range from the first to the last of them."""
     return write_range(values[0], values[-1])
-
-
-def _range(group: list[str]) -> str:
-    return write_range(group[0], group[-1])
 
 
 def _joined(groups: list[list[str]], size: int | Sequence[int]) -> list[list[str]]:
@@ -254,7 +250,13 @@ def quantile_intervals(
         raise InvalidParameterError("n_intervals", f"got {n_intervals}", allowed="a whole number above 1")
     numbers = np.array([float(number) for number in _parsed(values)])
     cuts = quantile_cuts(numbers, np.asarray(counts, dtype=np.int64), n_intervals)
-    return intervals_at(values, _beginnings(numbers, cuts) or [numbers.min()], merge=merge)
+    distinct = np.unique(numbers)
+    # a quantile's cut belongs to the values below it: where it is one of them, the next interval begins at the next
+    above = np.searchsorted(distinct, np.asarray(cuts), side="right")
+    beginnings = [
+        cut if cut > distinct[place - 1] else float(distinct[place]) for cut, place in zip(cuts, above, strict=True)
+    ]
+    return intervals_at(values, beginnings or [numbers.min()], merge=merge)
 
 
 def range_of_numbers(values: Sequence[str], counts: Sequence[int]) -> str:
@@ -276,15 +278,6 @@ def distinct_numbers(values: Sequence[str]) -> int:
 def are_finite_numbers(values: Sequence[str]) -> bool:
     """Whether intervals can be made of these values."""
     return bool(values) and all(_finite(value) is not None for value in values)
-
-
-def _beginnings(numbers: NDArray[np.float64], cuts: Sequence[float]) -> list[float]:
-    """Where the intervals above the cuts begin: a quantile's cut belongs to the values below it."""
-    distinct = np.unique(numbers)
-    above = np.searchsorted(distinct, np.asarray(cuts), side="right")
-    return [
-        cut if cut > distinct[place - 1] else float(distinct[place]) for cut, place in zip(cuts, above, strict=True)
-    ]
 
 
 @dataclass(frozen=True)
@@ -316,7 +309,8 @@ def _intervals(
     merge: Sequence[int] | None,
 ) -> Hierarchy:
     """Join intervals, given by their places, level by level."""
-    _check_merge(merge)
+    if merge is not None and any(factor < 2 for factor in merge):
+        raise InvalidParameterError("merge", "got a smaller one", allowed="whole numbers above 1")
     levels: list[list[str]] = []
     for joined in accumulate([1, *(_PAIRWISE if merge is None else merge)], mul):
         level = {number: place // joined for number, place in places.items()}
@@ -327,11 +321,6 @@ def _intervals(
         levels.append([label_of[place] for place in level.values()])
     rows = zip(numbers.values(), *levels, [ROOT] * len(numbers), strict=True)
     return Hierarchy.from_rows(list(rows)).joining_levels()
-
-
-def _check_merge(merge: Sequence[int] | None) -> None:
-    if merge is not None and any(factor < 2 for factor in merge):
-        raise InvalidParameterError("merge", "got a smaller one", allowed="whole numbers above 1")
 
 
 def _decimal(number: Number, name: str) -> Decimal:

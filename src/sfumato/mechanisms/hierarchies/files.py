@@ -21,7 +21,7 @@ from sfumato.atomic import write_atomically
 from sfumato.errors import InputError, InvalidParameterError
 from sfumato.mechanisms.hierarchies.hierarchy import Fault, Hierarchy, faults_of
 from sfumato.table.io.bytes import open_stored
-from sfumato.table.io.csv import DELIMITERS, Record, split_records
+from sfumato.table.io.csv import DELIMITERS, split_records
 from sfumato.table.io.text import check_text
 
 Rows = list[list[str]]
@@ -85,19 +85,16 @@ def _read_rows(path: str | os.PathLike[str], delimiter: str, encoding: str | Non
     with open_stored(path) as stored:
         text = check_text(stored, encoding, hint=_SAVE_AS_UTF8, remedy=("hierarchy_encoding",))
         for record in split_records(text.lines(), delimiter):
-            _check_closed(record, text.name)
+            if not record.is_closed:
+                problem = "a quote that is opened here is never closed"
+                hint = 'write a quote inside a label as ""'
+                raise InputError(problem, path=text.name, line=record.first_line, hint=hint)
             cells = [cell.strip() for cell in record.cells]
             if any(cells):
                 rows.append(cells)
                 lines.append(record.first_line)
         stored.ensure_unchanged()
     return text.name, rows, lines
-
-
-def _check_closed(record: Record, name: str) -> None:
-    if not record.is_closed:
-        problem = "a quote that is opened here is never closed"
-        raise InputError(problem, path=name, line=record.first_line, hint='write a quote inside a label as ""')
 
 
 def _as_error(fault: Fault, name: str, lines: Sequence[int]) -> InputError:

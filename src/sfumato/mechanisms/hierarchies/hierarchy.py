@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -219,11 +220,22 @@ def faults_of(rows: Sequence[Sequence[str]]) -> Iterator[Fault]:
         yield Fault((row,), problem, "repeat the label where a value has no finer group on a level")
     if unequal:
         return
-    yield from _empty_labels(rows)
+    for row, cells in enumerate(rows):
+        if cells[0] and not all(cells):  # the row of a missing value, which is empty itself, may have empty labels
+            yield Fault((row,), f"has no label on level {list(map(bool, cells)).index(False)}", "write one, or *")
     codes = _coded(rows)[1]
-    yield from _repeated_values(codes[0])
-    for level in range(1, len(codes)):
-        yield from _splits(codes, level)
+    first_of: dict[int, int] = {}
+    for row, value in enumerate(codes[0].tolist()):
+        if first_of.setdefault(value, row) != row:
+            yield Fault((first_of[value], row), "are for the same value", "keep one of them")
+    for level, (below, above) in enumerate(pairwise(codes), start=1):
+        first = np.unique(below, return_index=True)[1][below]
+        for row in np.flatnonzero(above[first] != above).tolist():
+            problem = (
+                f"have the same label on level {level - 1} and different ones on level {level}: "
+                "a level may not split what a lower one joined"
+            )
+            yield Fault((int(first[row]), row), problem, "give both the same label on the higher level")
 
 
 def _coded(rows: Sequence[Sequence[str]]) -> tuple[tuple[tuple[str, ...], ...], Codes]:
@@ -232,31 +244,6 @@ def _coded(rows: Sequence[Sequence[str]]) -> tuple[tuple[tuple[str, ...], ...], 
     number = [{label: i for i, label in enumerate(level)} for level in labels]
     codes = [[n[label] for label in column] for n, column in zip(number, columns, strict=True)]
     return labels, np.array(codes, dtype=np.int32)
-
-
-def _empty_labels(rows: Sequence[Sequence[str]]) -> Iterator[Fault]:
-    """Find values without a label; the row of a missing value, which is empty itself, may have empty labels."""
-    for row, cells in enumerate(rows):
-        if cells[0] and not all(cells):
-            yield Fault((row,), f"has no label on level {list(map(bool, cells)).index(False)}", "write one, or *")
-
-
-def _repeated_values(values: Codes) -> Iterator[Fault]:
-    first: dict[int, int] = {}
-    for row, value in enumerate(values.tolist()):
-        if first.setdefault(value, row) != row:
-            yield Fault((first[value], row), "are for the same value", "keep one of them")
-
-
-def _splits(codes: Codes, level: int) -> Iterator[Fault]:
-    below, above = codes[level - 1], codes[level]
-    first = np.unique(below, return_index=True)[1][below]
-    for row in np.flatnonzero(above[first] != above).tolist():
-        problem = (
-            f"have the same label on level {level - 1} and different ones on level {level}: "
-            "a level may not split what a lower one joined"
-        )
-        yield Fault((int(first[row]), row), problem, "give both the same label on the higher level")
 
 
 # A hierarchy fitted to a column: which label each value that occurs has on each level.
@@ -355,8 +342,16 @@ def covered(
     ([0.5, 0.25, 0.25], 4)
     """
     texts = [None if text is None else text.strip() for text in as_text(column.values).to_pylist()]
-    rows = _rows_of(texts, _row_by_key(hierarchy, name, kind, set(missing)), kind)
-    _check_covered(rows, column, name)
+    row_by_key = _row_by_key(hierarchy, name, kind, set(missing))
+    rows = np.array([row_by_key.get(_key(text, kind), _UNCOVERED) for text in texts], dtype=np.intp)
+    if (uncovered := rows == _UNCOVERED).any():
+        n_rows = int(column.counts[uncovered].sum())
+        problem = (
+            f"its hierarchy does not cover {int(uncovered.sum()):,} of {len(rows):,} values "
+            f"({n_rows:,} of {column.n_rows:,} rows)"
+        )
+        hint = "add a row for each, or build a hierarchy that covers them"
+        raise SchemaError(problem, column=name, hint=hint, remedy=("hierarchies",))
     labels, codes = _with_missing(hierarchy, name, set(missing), is_added=bool((rows == hierarchy.n_values).any()))
     shares = [np.bincount(level, minlength=len(names)) / len(level) for names, level in zip(labels, codes, strict=True)]
     found = [_occurring(level[rows]) for level in codes]
@@ -395,23 +390,6 @@ def _row_by_key(hierarchy: Hierarchy, name: str, kind: Kind, missing: set[str]) 
         found[key] = row
     found.setdefault(None, hierarchy.n_values)
     return found
-
-
-def _rows_of(texts: Sequence[str | None], row_by_key: dict[Hashable, int], kind: Kind) -> NDArray[np.intp]:
-    return np.array([row_by_key.get(_key(text, kind), _UNCOVERED) for text in texts], dtype=np.intp)
-
-
-def _check_covered(rows: NDArray[np.intp], column: CodedColumn, name: str) -> None:
-    uncovered = rows == _UNCOVERED
-    if not uncovered.any():
-        return
-    n_rows = int(column.counts[uncovered].sum())
-    problem = (
-        f"its hierarchy does not cover {int(uncovered.sum()):,} of {len(rows):,} values "
-        f"({n_rows:,} of {column.n_rows:,} rows)"
-    )
-    hint = "add a row for each, or build a hierarchy that covers them"
-    raise SchemaError(problem, column=name, hint=hint, remedy=("hierarchies",))
 
 
 def _with_missing(

@@ -353,13 +353,15 @@ class BoundedSearch:
         """Solve the program, dive from its solution, then dive as long as that took; false when stuck."""
         limit = self._checker.time_limit
         left = limit.left
-        gap = 0.0 if self._is_near() else _ROUGH_GAP
+        best, lowest = self._checker.best, self._lowest_sum
+        # once the bound is near the best node, the program must be solved exactly
+        is_near = best is None or self._least_sum - lowest >= _NEAR * (self.costs.total(best.levels) - lowest)
+        gap = 0.0 if is_near else _ROUGH_GAP
         solution = self._program.solve(self._failing, left / 2, gap)
         if solution.is_empty:
             self.is_finished = True
             return True
         self._least_sum = max(self._least_sum, solution.least_sum)
-        best = self._checker.best
         if best is not None and self.bound > best.loss:
             self.is_finished = True
             return True
@@ -372,12 +374,6 @@ class BoundedSearch:
             limit.check()
             self._dive((0,) * len(self._shape))
         return True
-
-    def _is_near(self) -> bool:
-        """Whether the bound is so near to the best node that the program must be solved exactly."""
-        best = self._checker.best
-        lowest = self._lowest_sum
-        return best is None or self._least_sum - lowest >= _NEAR * (self.costs.total(best.levels) - lowest)
 
     def _disturb(self) -> None:
         """Take a few columns of the best node to their highest levels, and go down from there by another way."""

@@ -89,7 +89,12 @@ class Condition:
 
     def levels(self, counts: Counts) -> Levels:
         """Level of each class."""
-        return self._with_crowds(counts, self.guarantee.levels(self._by_unit(counts)))
+        found = self.guarantee.levels(self._by_unit(counts))
+        if self.crowd is not None and isinstance(self.guarantee, KAnonymity):
+            # a class with a crowd has the persons that are asked for, at least
+            with_crowd = counts.class_index[counts.value_code == self.crowd]
+            found[with_crowd] = np.maximum(found[with_crowd], self.guarantee.k)
+        return found
 
     def are_kept_by(self, counts: Counts) -> Flags:
         """Whether classes satisfy the condition."""
@@ -112,13 +117,6 @@ class Condition:
 
     def _by_unit(self, counts: Counts) -> Counts:
         return counts if self.pairs is None else replace(counts, pairs=self.pairs)
-
-    def _with_crowds(self, counts: Counts, found: Levels) -> Levels:
-        """Give a class with a crowd the persons that are asked for, at least."""
-        if self.crowd is not None and isinstance(self.guarantee, KAnonymity):
-            with_crowd = counts.class_index[counts.value_code == self.crowd]
-            found[with_crowd] = np.maximum(found[with_crowd], self.guarantee.k)
-        return found
 
 
 # What every class of rows must satisfy: k, and what is promised of one or several sensitive columns.
@@ -164,8 +162,10 @@ class PrivacyGoal:
         InvalidParameterError
             If a column named as sensitive is a quasi-identifier or identifier, or something is out of range.
         """
-        person = table.schema.person if _counts_persons(table) else None
         counts_pairs = not isinstance(table, CountedTable)
+        # whether some persons have several rows: in distinct rows persons were counted only then
+        repeat = table.crowd is not None if isinstance(table, CountedTable) else person_codes(table) is not None
+        person = table.schema.person if repeat else None
         if person is not None and not counts_pairs:
             check_needs_no_pairs(requested)
         about = [guarantee for of_column in requested.by_column(table) for guarantee in of_column]
@@ -243,13 +243,6 @@ class PrivacyGoal:
             units = [replace(guarantee, unit=self.person) for guarantee in by_persons]
             found += [Condition(guarantee, values + 1, pairs, values) for guarantee in units]
         return found
-
-
-def _counts_persons(table: Table) -> bool:
-    """Whether some persons have several rows: in distinct rows persons were counted only then."""
-    if isinstance(table, CountedTable):
-        return table.crowd is not None
-    return person_codes(table) is not None
 
 
 @dataclass(frozen=True, eq=False)

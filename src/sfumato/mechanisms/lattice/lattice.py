@@ -11,47 +11,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError
-from sfumato.mechanisms.lattice.conditions import Condition
+from sfumato.mechanisms.hierarchies.hierarchy import ROOT, Covered
+from sfumato.mechanisms.lattice.conditions import Condition, Flags
+from sfumato.mechanisms.population import PopulationPromises, different_people
+from sfumato.table.coding import Table
 
 Codes = NDArray[np.integer]
 Ints = NDArray[np.int64]
 Places = NDArray[np.intp]
 Levels = tuple[int, ...]
-
-
-class PeopleOfNodes(Protocol):
-    """People of a population beside the classes of nodes."""
-
-    @property
-    def asks_for_shares(self) -> bool:
-        """Whether something is asked of the share of rows among people, which is not monotone with suppression."""
-        ...
-
-    def fits_enough(self, table: ClassTable) -> NDArray[np.bool_]:
-        """Whether classes fit as many people as they must, which is monotone with suppression."""
-        ...
-
-    def has_right_shares(self, table: ClassTable) -> NDArray[np.bool_]:
-        """Whether the rows of classes are neither too large nor too small a share of the people who fit them."""
-        ...
-
-    def worst(self, table: ClassTable) -> list[tuple[str, float, bool]]:
-        """Name what is asked for, the level of the worst class, and whether it is enough."""
-        ...
-
-
-class CountsPeople(Protocol):
-    """A population that can be counted in the nodes of a problem."""
-
-    def of_nodes(self, problem: LatticeProblem) -> PeopleOfNodes:
-        """Count the people of a population in the nodes of a problem."""
-        ...
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -90,7 +63,7 @@ class LatticeProblem:
     limits_persons : bool
         Whether the largest share of rows that may be left out is that of persons who may lose a row as well, where a
         condition tells persons apart.
-    people : CountsPeople or None
+    people : LatticePeople or None
         A population, of whose people every class must fit enough; ``None``: nothing is asked about one.
     """
 
@@ -108,7 +81,7 @@ class LatticeProblem:
     base: Levels | None = None
     least_shares: tuple[float, ...] | None = None
     limits_persons: bool = False
-    people: CountsPeople | None = None
+    people: LatticePeople | None = None
 
     def __post_init__(self) -> None:
         if self.k < 1:
@@ -306,7 +279,13 @@ class RollUp:
 
     def table(self, levels: Levels) -> ClassTable:
         """Classes of a node."""
-        source = self._smallest_below(levels)
+        if self._sorted_kept is None:
+            smallest_first = sorted(self._kept.values(), key=lambda table: len(table.counts))
+            nodes = np.array([table.levels for table in smallest_first], dtype=np.int64)
+            self._sorted_kept = smallest_first, nodes.reshape(-1, self.problem.n_columns)
+        kept, nodes = self._sorted_kept
+        below = np.flatnonzero((nodes <= np.array(levels)).all(axis=1))
+        source = kept[int(below[0])] if len(below) else self._bottom
         table = self._group(source, levels)
         if 2 * table.n_entries <= len(source.counts) and len(source.counts) > _SMALL_TABLE and levels not in self._kept:
             self._keep(table)
@@ -316,20 +295,6 @@ class RollUp:
         """Class number of each cell in :meth:`table` of a node."""
         key, _ = self._class_keys(self._bottom, levels)
         return np.asarray(np.unique(key, return_inverse=True)[1].reshape(-1), dtype=np.intp)
-
-    def _smallest_below(self, levels: Levels) -> _Kept:
-        kept, nodes = self._kept_nodes
-        places = np.flatnonzero((nodes <= np.array(levels)).all(axis=1))
-        return kept[int(places[0])] if len(places) else self._bottom
-
-    @property
-    def _kept_nodes(self) -> tuple[list[_Kept], Ints]:
-        """Kept tables, smallest first, and their levels."""
-        if self._sorted_kept is None:
-            kept = sorted(self._kept.values(), key=lambda table: len(table.counts))
-            nodes = np.array([table.levels for table in kept], dtype=np.int64).reshape(-1, self.problem.n_columns)
-            self._sorted_kept = kept, nodes
-        return self._sorted_kept
 
     def _keep(self, table: ClassTable) -> None:
         entries = np.arange(table.n_entries)
@@ -459,3 +424,115 @@ def _grouped(key: Places, span: int, counts: Ints) -> tuple[Ints, Ints, Callable
     first = np.concatenate([[0], np.flatnonzero(np.diff(ordered)) + 1])
     picked_places = order[first]
     return ordered[first], np.add.reduceat(counts[order], first), lambda: picked_places
+
+
+# People of a population table who fit the classes of a node.
+#
+# A class of a node above holds whole classes of the node, and so do the people who fit it. Hence k-map is monotone with
+# suppression: a class satisfies it as soon as one of the classes that make it up does. A share of rows among people in
+# a joined class is a mean of those in its parts, weighted by people, with share 0 where no row is; so both limits of
+# δ-presence are monotone where nothing is suppressed, and not otherwise, see :mod:`.conditions`.
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LatticePeople:
+    """People by their values on the quasi-identifiers, and what every class must satisfy.
+
+    Parameters
+    ----------
+    codes : int array of shape (n_different, n_columns)
+        Value numbers as in the codes of a problem; a value that nobody in the table has is the number after the last.
+    counts : int64 array
+        How many people are alike.
+    has_star : tuple of bool
+        Of each column whether its highest level is ``*``, which means values that nobody in the table has too. On other
+        levels a label may mean them, or not: people with such values fit no row there, as far as is counted.
+    """
+
+    codes: Codes
+    counts: Ints
+    has_star: tuple[bool, ...]
+    k_map: int = 1
+    delta_max: float = math.inf
+    delta_min: float = 0.0
+
+    @classmethod
+    def of(
+        cls, table: Table, names: Sequence[str], fitted: Sequence[Covered], promised: PopulationPromises
+    ) -> LatticePeople | None:
+        """Put the people of a population beside the values of a table; ``None`` where nothing is promised of them."""
+        if not promised.about or promised.population is None:
+            return None
+        codes = []
+        for own, column in zip(fitted, promised.population.beside(table, names), strict=True):
+            code_at = np.full(column.missing + 2, -1, dtype=np.int64)
+            code_at[column.of_values[::-1]] = np.arange(len(column.of_values))[::-1]
+            found = code_at[column.of_people]
+            codes.append(np.where(found < 0, len(own.labels[0]), own.level_codes[0][found]))
+        stars = tuple(own.labels[-1] == (ROOT,) for own in fitted)
+        different, counts = different_people(codes)
+        k_map = 1 if promised.k_map is None else promised.k_map.k_map
+        if promised.presence is None:
+            return cls(different, counts, stars, k_map)
+        return cls(different, counts, stars, k_map, promised.presence.delta_max, promised.presence.delta_min)
+
+
+class PeopleOfNodes:
+    """People who fit the classes of nodes, rolled up as the rows are."""
+
+    def __init__(self, people: LatticePeople, problem: LatticeProblem) -> None:
+        self._people = people
+        own = []
+        for maps, has_star in zip(problem.level_maps, people.has_star, strict=True):
+            # a value that the table lacks has a label of its own on every level, but for ``*`` on the highest
+            foreign = [int(labels.max()) + 1 for labels in maps]
+            foreign[-1] = 0 if has_star else foreign[-1]
+            own.append(tuple(np.append(labels, label) for labels, label in zip(maps, foreign, strict=True)))
+        self._n_labels = [[int(labels.max()) + 1 for labels in maps] for maps in own]
+        self._roll_up = RollUp(LatticeProblem(people.codes, people.counts, tuple(own), problem.shares))
+
+    @property
+    def asks_for_shares(self) -> bool:
+        """Whether something is asked of the share of rows among people, which is not monotone with suppression."""
+        return self._people.delta_max < math.inf or self._people.delta_min > 0
+
+    def fits_enough(self, table: ClassTable) -> Flags:
+        """Whether classes fit as many people as they must, which is monotone with suppression."""
+        return np.asarray(self._of_classes(table) >= self._people.k_map)
+
+    def has_right_shares(self, table: ClassTable) -> Flags:
+        """Whether the rows of classes are neither too large nor too small a share of the people who fit them."""
+        own, people = self._people, self._of_classes(table)
+        is_somebody_left = int(people.sum()) < int(own.counts.sum())
+        if own.delta_min > 0 and is_somebody_left:  # who fits no class is in the release with probability 0
+            return np.zeros(table.n_classes, dtype=np.bool_)
+        return np.asarray((table.sizes <= own.delta_max * people) & (table.sizes >= own.delta_min * people))
+
+    def worst(self, table: ClassTable) -> list[tuple[str, float, bool]]:
+        """Name what is asked for, the level of the worst class, and whether it is enough."""
+        people = self._of_classes(table)
+        least = int(people.min())
+        found = [(f"{self._people.k_map}-map", float(least), least >= self._people.k_map)]
+        if self.asks_for_shares:
+            largest = float((table.sizes / np.maximum(people, 1)).max())
+            asked = f"presence from {self._people.delta_min:g} to {self._people.delta_max:g}"
+            found.append((asked, largest, bool(self.has_right_shares(table).all())))
+        return found
+
+    def _of_classes(self, table: ClassTable) -> Ints:
+        """People who fit each class."""
+        people = self._roll_up.table(table.levels)
+        n_classes, every, each = table.n_classes, np.arange(table.n_classes), np.arange(people.n_classes)
+        key, span = np.zeros(n_classes + people.n_classes, dtype=np.int64), 1
+        for column, level in enumerate(table.levels):
+            radix = self._n_labels[column][level]
+            if span > _MAX_KEY // radix:
+                present, key = np.unique(key, return_inverse=True)
+                span = len(present)
+            labels = [table.class_labels(column, every), people.class_labels(column, each)]
+            key = key.reshape(-1) * radix + np.concatenate(labels)
+            span *= radix
+        order = np.argsort(key[n_classes:])
+        ordered = key[n_classes:][order]
+        at = np.minimum(np.searchsorted(ordered, key[:n_classes]), len(ordered) - 1)
+        return np.where(ordered[at] == key[:n_classes], people.sizes[order][at], 0)

@@ -117,7 +117,10 @@ def listed_labels(
     every = [MISSING if value.strip() in missing else value.strip() for value in hierarchy.values]
     values = tuple(value for value, shown in zip(every, is_shown, strict=True) if shown)
     codes = hierarchy.codes[:, is_shown]
-    reading = _Reading(described, values, _spells_as(values, fitted))
+    # whether the column writes each of its values in one way, that of the hierarchy
+    written = fitted.labels[0]
+    is_spelled_so = len(written) == fitted.level_codes.shape[1] and set(written) - {None} <= set(values)
+    reading = _Reading(described, values, is_spelled_so)
     listed = {}
     for label, levels in sorted(used.items()):
         higher, own = sorted(level for level in levels if level > 0), escaped.get(label, label)
@@ -134,12 +137,6 @@ def listed_labels(
         if members != [label] and not reading.tells(label, is_member):
             listed[label] = members
     return listed
-
-
-def _spells_as(values: Sequence[str], fitted: Covered) -> bool:
-    """Whether a column writes each of its values in one way, that of the hierarchy."""
-    written = fitted.labels[0]
-    return len(written) == fitted.level_codes.shape[1] and set(written) - {None} <= set(values)
 
 
 @dataclass(frozen=True)
@@ -253,12 +250,10 @@ class LevelRecoding:
     def _as_released(self, j: int, fitted: Covered) -> Covered:
         """Name built groups by released values, and escape single values where labels may be sets or ranges of them."""
         renamed = fitted.renamed(self.hierarchies[j], self.shown[j])
-        return replace(renamed, labels=(tuple(map(self._written_as(j), renamed.labels[0])), *renamed.labels[1:]))
-
-    def _written_as(self, j: int) -> Callable[[str | None], str | None]:
-        """How a single value is written in a column."""
-        has_sets = self.hierarchies[j].write is not None and bool((self.levels[:, j] > 0).any())
-        return lambda value: write_value(value) if has_sets and value is not None else value
+        if self.hierarchies[j].write is None or not (self.levels[:, j] > 0).any():
+            return renamed
+        values = tuple(None if value is None else write_value(value) for value in renamed.labels[0])
+        return replace(renamed, labels=(values, *renamed.labels[1:]))
 
     def _escaped(self, j: int) -> dict[str, str]:
         """Labels of level 0 that are not the value itself, with their value."""
@@ -340,18 +335,16 @@ class LevelRecoding:
         columns = dict(table.columns)
         for j, name in enumerate(self.names):
             values_of = self._values_of_labels(j, table.schema.missing_tokens(name))
-            texts = [self._as_cell(j, text, values_of) for text in columns[name].values.to_pylist()]
+            texts = [
+                text if text is None or text == ROOT else cell_of_values(self.described[j], values_of.get(text, [text]))
+                for text in columns[name].values.to_pylist()
+            ]
             columns[name] = columns[name].recode(pa.array(texts, pa.string()))
         return replace(table, columns=columns)
 
     def encodable(self) -> dict[str, Column]:
         """Describe the recoded columns for an encoder, by the kind of their original values."""
         return {column.name: column for column in self.described}
-
-    def _as_cell(self, j: int, label: str | None, values_of: Mapping[str, Sequence[str | None]]) -> str | None:
-        if label is None or label == ROOT:
-            return label
-        return cell_of_values(self.described[j], values_of.get(label, [label]))
 
     def _values_of_labels(self, j: int, missing: Sequence[str]) -> dict[str, list[str | None]]:
         """Values of each label of the higher levels that rows are released at; all where no released row has one."""

@@ -15,6 +15,7 @@ from sfumato.mechanisms.lattice.lattice import (
     Ints,
     LatticeProblem,
     Levels,
+    PeopleOfNodes,
     RollUp,
     bincount,
     sums_by_key,
@@ -93,7 +94,7 @@ class Judge:
         self._further = tuple(own for own in problem.conditions if not own.guarantee.is_kept_by_growing)
         self._columns = sorted({own.column for own in (*self._necessary, *problem.conditions)})
         self._persons = limited_persons(problem)
-        self._people = None if problem.people is None else problem.people.of_nodes(problem)
+        self._people = None if problem.people is None else PeopleOfNodes(problem.people, problem)
 
     def judge(self, table: ClassTable) -> Verdict:
         """Suppress violating classes until none is left."""
@@ -156,53 +157,49 @@ def limited_persons(problem: LatticeProblem) -> Condition | None:
     return next(found, None) if problem.limits_persons else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CheckedNode:
-    """What a check found.
+    """What a look at a node found.
 
     Parameters
     ----------
     levels : tuple of int
-    n_suppressed : int
-    n_suppressed_below : int
-        Least number of rows that a node below suppresses.
-    satisfies : bool
-        Whether few enough rows are suppressed, of few enough persons.
-    rules_out_below : bool
-        Whether no node below can satisfy the goal.
-    loss : float
-        Infinite where the goal is not satisfied.
+    n_suppressed, n_persons : int
+        Rows in classes that violate the goal, and persons who lose one of them, where they are limited.
+    n_suppressed_below, n_persons_below : int
+        Least numbers that a node below suppresses.
+    least_loss : float
+        What the node loses; infinite where it was not measured, since more was suppressed than was allowed then.
     bound : float
         Least that the node or one above it can lose, as far as its classes tell.
+    satisfies : bool
+        Whether few enough rows are suppressed, of few enough persons.
     spares_persons : bool
         Whether few enough persons lose a row.
+    rules_out_below : bool
+        Whether no node below can satisfy the goal.
     """
 
     levels: Levels
     n_suppressed: int
     n_suppressed_below: int
-    satisfies: bool
-    rules_out_below: bool
-    loss: float
+    n_persons: int
+    n_persons_below: int
+    least_loss: float
     bound: float
+    satisfies: bool = False
     spares_persons: bool = True
+    rules_out_below: bool = False
+
+    @property
+    def loss(self) -> float:
+        """What the node loses; infinite where the goal is not satisfied."""
+        return self.least_loss if self.satisfies else float("inf")
 
     @property
     def rank(self) -> Rank:
         """Loss, sum of levels, levels: the lower, the better."""
         return round(self.loss, DECIMALS), sum(self.levels), self.levels
-
-
-@dataclass(frozen=True)
-class _Measured:
-    """What the classes of a node tell; the loss is infinite where more rows are suppressed than were allowed then."""
-
-    n_suppressed: int
-    n_surely_suppressed: int
-    loss: float
-    bound: float
-    n_persons: int
-    n_persons_surely: int
 
 
 class NodeChecker:
@@ -223,14 +220,8 @@ class NodeChecker:
         persons = limited_persons(problem)
         self._max_persons = problem.largest_part(persons.n_persons or 0) if persons is not None else 0
         self._is_monotone = all(own.guarantee.is_monotone for own in problem.conditions)
-        self._n_checked = 0
-        self._measured: dict[Levels, _Measured] = {}
+        self.n_checked = 0
         self._checked: dict[Levels, CheckedNode] = {}
-
-    @property
-    def n_checked(self) -> int:
-        """Nodes whose classes were looked at."""
-        return self._n_checked
 
     @property
     def checked(self) -> Iterable[CheckedNode]:
@@ -247,12 +238,11 @@ class NodeChecker:
         A node that satisfies the goal only now counts as not looked at: its loss is not known, and to take the losses
         of all nodes in case the limit is raised would cost more than to look at a few of them again.
         """
-        known, self._measured = self._measured, {}
-        self.max_suppressed, self.best, self._checked = max_suppressed, None, {}
-        for levels, measured in known.items():
-            if not self._allows(measured) or np.isfinite(measured.loss):
-                self._measured[levels] = measured
-                self._enter(levels, measured)
+        known, self._checked = self._checked, {}
+        self.max_suppressed, self.best = max_suppressed, None
+        for found in map(self._judged, known.values()):
+            if not found.satisfies or np.isfinite(found.least_loss):
+                self._enter(found)
 
     def check(self, levels: Levels) -> CheckedNode:
         """Suppress the violating classes of a node, and take its loss when that leaves rows enough.
@@ -264,33 +254,33 @@ class NodeChecker:
         """
         if levels not in self._checked:
             self.time_limit.check()
-            self._measured[levels] = measured = self._measure(levels)
-            self._n_checked += 1
-            self._enter(levels, measured)
+            table = self.roll_up.table(levels)
+            verdict = self.judge.judge(table)
+            is_allowed = verdict.n_suppressed <= self.max_suppressed and verdict.n_persons <= self._max_persons
+            found = CheckedNode(
+                levels=levels,
+                n_suppressed=verdict.n_suppressed,
+                n_suppressed_below=verdict.n_surely_suppressed,
+                n_persons=verdict.n_persons,
+                n_persons_below=verdict.n_persons_surely,
+                least_loss=self.loss.value(table, verdict.kept) if is_allowed else float("inf"),
+                bound=0.0 if self.loss.is_bounded_by_columns else self.loss.bound(table),
+            )
+            self.n_checked += 1
+            self._enter(self._judged(found))
         return self._checked[levels]
 
-    def _measure(self, levels: Levels) -> _Measured:
-        table = self.roll_up.table(levels)
-        verdict = self.judge.judge(table)
-        is_allowed = verdict.n_suppressed <= self.max_suppressed and verdict.n_persons <= self._max_persons
-        loss = self.loss.value(table, verdict.kept) if is_allowed else float("inf")
-        bound = 0.0 if self.loss.is_bounded_by_columns else self.loss.bound(table)
-        lost = (verdict.n_suppressed, verdict.n_surely_suppressed)
-        return _Measured(*lost, loss, bound, verdict.n_persons, verdict.n_persons_surely)
-
-    def _allows(self, measured: _Measured) -> bool:
-        return measured.n_suppressed <= self.max_suppressed and measured.n_persons <= self._max_persons
-
-    def _enter(self, levels: Levels, measured: _Measured) -> None:
-        lost, surely_lost = measured.n_suppressed, measured.n_surely_suppressed
-        satisfies = self._allows(measured)
+    def _judged(self, found: CheckedNode) -> CheckedNode:
+        """Judge what was found by the present limit."""
+        spares = found.n_persons <= self._max_persons
+        satisfies = spares and found.n_suppressed <= self.max_suppressed
         # without suppression all conditions on rows are monotone, see sfumato.mechanisms.lattice.conditions
         is_monotone = self._is_monotone and self.max_suppressed == 0
-        surely_too_many = surely_lost > self.max_suppressed or measured.n_persons_surely > self._max_persons
-        ruled_out = not satisfies if is_monotone else surely_too_many
-        loss = measured.loss if satisfies else float("inf")
-        spares = measured.n_persons <= self._max_persons
-        found = CheckedNode(levels, lost, surely_lost, satisfies, ruled_out, loss, measured.bound, spares)
-        self._checked[levels] = found
-        if satisfies and (self.best is None or found.rank < self.best.rank):
+        too_many = found.n_suppressed_below > self.max_suppressed or found.n_persons_below > self._max_persons
+        ruled_out = not satisfies if is_monotone else too_many
+        return replace(found, satisfies=satisfies, spares_persons=spares, rules_out_below=ruled_out)
+
+    def _enter(self, found: CheckedNode) -> None:
+        self._checked[found.levels] = found
+        if found.satisfies and (self.best is None or found.rank < self.best.rank):
             self.best = found

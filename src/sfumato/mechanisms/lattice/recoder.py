@@ -7,7 +7,7 @@ import os
 import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -28,7 +28,7 @@ from sfumato.mechanisms.hierarchies.files import read_hierarchy
 from sfumato.mechanisms.hierarchies.hierarchy import Covered, Hierarchy, covered
 from sfumato.mechanisms.lattice.base_levels import BaseLevels, LevelSteps, way_up
 from sfumato.mechanisms.lattice.conditions import PrivacyGoal
-from sfumato.mechanisms.lattice.lattice import LatticeProblem, Levels, Places, check_suppression_limit
+from sfumato.mechanisms.lattice.lattice import LatticePeople, LatticeProblem, Levels, Places, check_suppression_limit
 from sfumato.mechanisms.lattice.levels import (
     SUPPRESSED,
     LevelRecoding,
@@ -37,7 +37,6 @@ from sfumato.mechanisms.lattice.levels import (
     released_rows_of_values,
 )
 from sfumato.mechanisms.lattice.losses import LOSSES, SHARES_OF_CELLS, TARGET_LOSSES, column_weights
-from sfumato.mechanisms.lattice.population import LatticePeople
 from sfumato.mechanisms.lattice.search import LatticeResult, look_at_levels, search_lattice
 from sfumato.mechanisms.new_rows import RecodingTransformer
 from sfumato.mechanisms.population import PopulationPromises
@@ -59,35 +58,9 @@ from sfumato.table.weighted import CountedTable
 # well.
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Regrouping:
-    """Rounds of recoding, each with levels of its own.
-
-    Parameters
-    ----------
-    levels : tuple of levels
-        Of each round; the first is the global recoding.
-    rounds : int array
-        Round in which each cell is released, -1 where it never is.
-    classes : int array
-        Class of each cell, numbered over all rounds, -1 where it is suppressed.
-    n_suppressed : int
-        Rows that no round releases.
-    seconds : float
-        That the further rounds took.
-    """
-
-    levels: tuple[Levels, ...]
-    rounds: Places
-    classes: Places
-    n_suppressed: int
-    seconds: float
-
-    def __repr__(self) -> str:
-        return f"Regrouping({len(self.levels)} rounds, {self.n_suppressed:,} rows suppressed)"
-
-
-def regroup(problem: LatticeProblem, first: LatticeResult, max_seconds: float | None = None) -> Regrouping:
+def regroup(
+    problem: LatticeProblem, first: LatticeResult, max_seconds: float | None = None
+) -> tuple[list[Levels], Places]:
     """Recode again what a global recoding suppressed, until nothing more can be released.
 
     Parameters
@@ -97,6 +70,13 @@ def regroup(problem: LatticeProblem, first: LatticeResult, max_seconds: float | 
         Of the problem.
     max_seconds : float or None
         Stop then: a round under way ends with the best node it found, and no further one begins. ``None``: no limit.
+
+    Returns
+    -------
+    levels : list of levels
+        Of each round; the first is the global recoding.
+    rounds : int array
+        Round in which each cell is released, -1 where it never is.
 
     Raises
     ------
@@ -108,21 +88,12 @@ def regroup(problem: LatticeProblem, first: LatticeResult, max_seconds: float | 
     if compared:
         got = f"got {compared[0].in_short()}"
         raise InvalidParameterError("conditions", got, allowed="conditions on single classes to regroup rows")
-    began = time.monotonic()
-    deadline = None if max_seconds is None else began + max_seconds
-    levels, classes = [first.levels], first.classes.copy()
-    rounds = np.where(classes >= 0, 0, -1)
-    while True:
-        left = np.flatnonzero(rounds < 0)
-        found = _round(problem, left, deadline)
-        if found is None:
-            break
-        released = found.classes >= 0
-        rounds[left[released]] = len(levels)
-        classes[left[released]] = found.classes[released] + classes.max() + 1
+    deadline = None if max_seconds is None else time.monotonic() + max_seconds
+    levels, rounds = [first.levels], np.where(first.classes >= 0, 0, -1)
+    while (found := _round(problem, left := np.flatnonzero(rounds < 0), deadline)) is not None:
+        rounds[left[found.classes >= 0]] = len(levels)
         levels.append(found.levels)
-    n_suppressed = int(problem.counts[rounds < 0].sum())
-    return Regrouping(tuple(levels), rounds, classes, n_suppressed, time.monotonic() - began)
+    return levels, rounds
 
 
 def _round(problem: LatticeProblem, cells: Places, deadline: float | None) -> LatticeResult | None:
@@ -326,15 +297,19 @@ class HierarchyRecoder(RecodingTransformer, Mechanism):
             utility |= stated_sample(table.n_rows)
         if unsearched:  # what the finest values tell is not known, and shares of less would flatter the release
             utility = {name: figure for name, figure in utility.items() if name not in SHARES_OF_CELLS}
+        risk = self.risk(table, released)
+        # hierarchies that are the user's: their labels may end at values that no row has
+        coarsened = table.schema.names(Role.QUASI_IDENTIFIER)
+        given = {*(self.hierarchies or ()), *(n for n in coarsened if table.schema[n].hierarchy is not None)}
         manifest = draft_manifest(
             table,
             released,
             mechanism=self.mechanism_name,
-            parameters=self.parameters() | {"hierarchies": self._given_hierarchies(table.schema)},
+            parameters=self.parameters() | {"hierarchies": sorted(given) or None},
             guarantees=self.guarantees(table),
             evidence={
                 "utility": utility,
-                **self._risk(table, released),
+                **({"risk": risk} if risk else {}),
                 **({"search": {"method": unsearched, "proven": False}} if unsearched else {}),
             },
             suppressed_rows=recoding.n_suppressed,
@@ -391,19 +366,9 @@ class HierarchyRecoder(RecodingTransformer, Mechanism):
             given.pop("guide", None)  # so that releases without scores stay equal
         return given | {"hierarchies": sorted(self.hierarchies) if self.hierarchies else None}
 
-    def _given_hierarchies(self, schema: Schema) -> list[str] | None:
-        """Name the columns whose hierarchy is the user's, whose labels may end at values that no row has."""
-        coarsened = schema.names(Role.QUASI_IDENTIFIER)
-        of_schema = [name for name in coarsened if schema[name].hierarchy is not None]
-        return sorted({*(self.hierarchies or ()), *of_schema}) or None
-
     def risk(self, table: Table, released: Table) -> dict[str, Any]:
         """Risk left that the guarantees do not say."""
         return {}
-
-    def _risk(self, table: Table, released: Table) -> dict[str, Any]:
-        found = self.risk(table, released)
-        return {"risk": found} if found else {}
 
     def column_weights(self, table: Table, names: tuple[str, ...]) -> list[float] | None:
         """Weight of each column in the loss."""
@@ -635,8 +600,8 @@ class GlobalRecoder(HierarchyRecoder):
         found = search_lattice(problem, max(limit.part(share).left, least))
         self.search_, self.loss_ = found, found.loss
         if regroups and found.n_suppressed:
-            again = regroup(problem, found, limit.left)
-            return np.array(again.levels), again.rounds
+            levels, rounds = regroup(problem, found, limit.left)
+            return np.array(levels), rounds
         return np.array([found.levels]), np.where(found.classes < 0, -1, 0)
 
     @property

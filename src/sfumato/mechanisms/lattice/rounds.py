@@ -300,9 +300,14 @@ class _Rounds:
             wanted = min(self._least, -(-part.n_rows // _SHARE_OF_REST))
             if nodes is None or needed > min(_MUCH_LESS * wanted, part.n_rows):
                 needed, nodes = wanted, self._nodes(part, wanted)
-            this_round = _Round(self, part, needed, nodes)
+            # the cost of steps up is that of the penalties, whatever the score is
+            costs = StepCosts(self._penalties.terms(part, needed))
+            this_round = _Round(part, needed, nodes, self._tools(part), costs, _SHARE_OF_WORK * self._work_left)
             start = levels[-1] if levels else (0,) * problem.n_columns
             best, released = this_round.run(start)
+            self._n_checked += this_round.n_checked
+            self._work_left -= this_round.n_checked * this_round.work_of_a_look
+            self._proven &= this_round.is_proven
             of_cell[left[released]] = len(levels)
             left = left[~released]
             levels.append(best)
@@ -327,29 +332,11 @@ class _Rounds:
         terms = self._penalties.terms(part, needed)
         return _HeldNodes(terms) if part.n_nodes <= MOST_HELD else _MetNodes(terms)
 
-    def roll_up(self, part: LatticeProblem) -> tuple[RollUp, Judge, _Score]:
+    def _tools(self, part: LatticeProblem) -> tuple[RollUp, Judge, _Score]:
         """Tools to look at the nodes of the rows that are left."""
         roll_up = RollUp(part, with_target=self._with_target)
         score = _LostInformation(part, roll_up) if self._with_target else self._penalties
         return roll_up, Judge(part, roll_up.combinations, self._totals), score
-
-    def costs_of_steps(self, part: LatticeProblem, needed: int) -> StepCosts:
-        """Give the cost of steps up, by which ways up are found whatever the score is."""
-        return StepCosts(self._penalties.terms(part, needed))
-
-    def spend(self, n_values: int) -> None:
-        """Count a look."""
-        self._n_checked += 1
-        self._work_left -= n_values
-
-    @property
-    def allowance(self) -> float:
-        """Work that the next round may use."""
-        return _SHARE_OF_WORK * self._work_left
-
-    def is_not_proven(self) -> None:
-        """Note that a round took a node without proof."""
-        self._proven = False
 
 
 class _Enough(Exception):  # noqa: N818  # no error: what the round found so far is its answer
@@ -359,16 +346,30 @@ class _Enough(Exception):  # noqa: N818  # no error: what the round found so far
 class _Round:
     """One round: the node that costs least on the rows that it releases."""
 
-    def __init__(self, rounds: _Rounds, part: LatticeProblem, needed: int, nodes: _HeldNodes | _MetNodes) -> None:
-        self._rounds = rounds
+    def __init__(
+        self,
+        part: LatticeProblem,
+        needed: int,
+        nodes: _HeldNodes | _MetNodes,
+        tools: tuple[RollUp, Judge, _Score],
+        costs: StepCosts,
+        work_left: float,
+    ) -> None:
         self._part = part
         self._needed = needed
         self._nodes = nodes
-        self._roll_up, self._judge, self._score = rounds.roll_up(part)
-        self._costs = rounds.costs_of_steps(part, needed)
+        self._roll_up, self._judge, self._score = tools
+        self._costs = costs
         self._looked: dict[Levels, _Look] = {}
         self._best: _Look | None = None
-        self._work_left = rounds.allowance
+        self._work_left = work_left
+        self.work_of_a_look = (len(part.counts) + COST_OF_A_LOOK) * part.n_columns
+        self.is_proven = True
+
+    @property
+    def n_checked(self) -> int:
+        """Nodes looked at."""
+        return len(self._looked)
 
     def run(self, start: Levels) -> tuple[Levels, NDArray[np.bool_]]:
         """Find the node; gives its levels and which cells it releases."""
@@ -378,12 +379,12 @@ class _Round:
             if isinstance(self._nodes, _HeldNodes):
                 self._prove(self._nodes)
             else:
-                self._rounds.is_not_proven()
+                self.is_proven = False
                 for levels in self._nodes.promising():
                     self._look_if_open(levels)
                 self._improve()
         except _Enough:
-            self._rounds.is_not_proven()
+            self.is_proven = False
         if self._best is None or self._best.rank is None or self._best.released is None:
             raise self._not_achievable()
         levels = self._best.rank[-1]
@@ -436,9 +437,7 @@ class _Round:
 
     def _look(self, levels: Levels) -> _Look:
         if levels not in self._looked:
-            n_values = (len(self._part.counts) + COST_OF_A_LOOK) * self._part.n_columns
-            self._rounds.spend(n_values)
-            self._work_left -= n_values
+            self._work_left -= self.work_of_a_look
             self._looked[levels] = look = self._found(levels)
             self._nodes.note(levels, look)
             if look.rank is not None and (self._best is None or look.rank < (self._best.rank or look.rank)):

@@ -194,14 +194,12 @@ class ExactSearch:
         if equal.any():
             heights = self._heights.reshape(self._shape)[region]
             numbers = np.arange(self._open.size).reshape(self._shape)[region]
-            could_win |= equal & ((heights < height) | ((heights == height) & (numbers < self._index(levels))))
+            own = int(np.ravel_multi_index(levels, self._shape))
+            could_win |= equal & ((heights < height) | ((heights == height) & (numbers < own)))
         self._open[region] &= could_win
 
     def _levels(self, node: int) -> Levels:
         return tuple(int(level) for level in np.unravel_index(node, self._shape))
-
-    def _index(self, levels: Levels) -> int:
-        return int(np.ravel_multi_index(levels, self._shape))
 
 
 def _outer_sum(terms: Sequence[NDArray[np.float64] | NDArray[np.int32]]) -> NDArray[np.float64]:

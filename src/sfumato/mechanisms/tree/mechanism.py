@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidParameterError
-from sfumato.guarantees import ROW, AboutValues, GlobalAnonymity, Guarantee, KAnonymity, KKAnonymity, SearchedBy
+from sfumato.guarantees import ROW, GlobalAnonymity, Guarantee, KAnonymity, KKAnonymity, SearchedBy
 from sfumato.guarantees.forms import COLUMNS, NOTHING, list_of
 from sfumato.learning.c45.criteria import Criterion
 from sfumato.learning.c45.grow import grow
@@ -41,7 +41,6 @@ from sfumato.mechanisms.tree.error_risk import PrunedTree, error_risk, prune_by_
 from sfumato.mechanisms.tree.groups import RefinedTree, nodes_allowed_by_persons, refine
 from sfumato.mechanisms.tree.targets import Targets, named_targets
 from sfumato.mechanisms.tree.tiered import tiered_cover, uniform_cover
-from sfumato.mechanisms.tree.tiered_persons import tiered_cover_by_persons
 from sfumato.parameters import ParameterSpec
 from sfumato.progress import Progress
 from sfumato.schema import Role, Schema
@@ -268,9 +267,12 @@ class ErrorRiskTree(Recoder):
         targets = Targets.of(table, self.criterion, self.targets)
         promised = Requested.of(self).of_one_column(table)
         persons = None if isinstance(table, CountedTable) else person_codes(table)
-        if persons is not None:
-            return self._recoded_by_persons(table, persons, targets, promised, progress)
-        cells, cell_of_row = distinct_rows(table, self.counted_columns(table.schema))
+        cells, cell_of_row, weights = table, None, None
+        if persons is None:
+            counted, cell_of_row = distinct_rows(table, self.counted_columns(table.schema))
+            cells, weights = counted, counted.row_counts
+        else:  # persons of equal rows do not add up: every row counts by itself
+            check_persons(persons, self.size)
         axes = self._axes(cells)
         guide = ScoreGuide.of(cells, axes, self.criterion, self.targets) if self.guide == "score" else None
         criterion = targets.criterion if guide is None else guide.criterion
@@ -280,45 +282,21 @@ class ErrorRiskTree(Recoder):
         leaf_of_cell = route(tree, columns)
         limits = limits_of(cells, promised)
         for limit in limits:
-            limit.check_all_rows(cells.row_counts)
-        allowed = [_allowed_nodes(tree, leaf_of_cell, cells.row_counts, limit) for limit in limits]
-        is_allowed = np.logical_and.reduce(allowed) if allowed else None
-        pruned, self.disclosure_ = self._pruned(tree, columns, criterion, is_allowed)
-        groups = pruned.group_of_leaf
-        self.tree_, self.group_of_leaf_ = tree, groups
-        if self.generalization == "tiered":
-            grouped, own = _Grouped(tree, groups, leaf_of_cell[cell_of_row]), self._axes(table)
-            scored = None if guide is None else guide.of_rows(cell_of_row, cells.row_counts)
-            return self._covered(grouped, own, None, progress, guide=scored)
-        grouped = _Grouped(tree, groups, leaf_of_cell)
-        return self._covered(grouped, axes, cell_of_row, progress, guide=guide, limits=limits)
-
-    def _recoded_by_persons(
-        self,
-        table: Table,
-        persons: Ids,
-        targets: Targets,
-        promised: Sequence[AboutValues],
-        progress: Progress | None,
-    ) -> Recoding:
-        """Grow, prune and cover row by row, where persons have several: groups are those of at least k persons."""
-        k = self.size
-        check_persons(persons, k)
-        limits = limits_of(table, promised)
-        for limit in limits:
-            limit.check_all_rows()
-        axes = self._axes(table)
-        guide = ScoreGuide.of(table, axes, self.criterion, self.targets) if self.guide == "score" else None
-        criterion = targets.criterion if guide is None else guide.criterion
-        statistics = targets.statistics_of(table) if guide is None else guide.statistics
-        tree = self._grown(axes, criterion, statistics, progress)
-        columns = [axis.as_tree_column() for axis in axes]
-        leaf_of_row = route(tree, columns)
-        is_allowed = nodes_allowed_by_persons(tree, leaf_of_row, k, persons, limits)
+            limit.check_all_rows(weights)
+        is_allowed = (
+            _nodes_that_keep(limits, tree, leaf_of_cell, weights)
+            if persons is None
+            else nodes_allowed_by_persons(tree, leaf_of_cell, self.size, persons, limits)
+        )
         pruned, self.disclosure_ = self._pruned(tree, columns, criterion, is_allowed)
         self.tree_, self.group_of_leaf_ = tree, pruned.group_of_leaf
-        grouped = _Grouped(tree, pruned.group_of_leaf, leaf_of_row)
-        return self._covered(grouped, axes, None, progress, guide=guide, limits=limits, persons=persons)
+        # distinct rows are enough to grow and prune, but each row lends by itself
+        if cell_of_row is not None and weights is not None and self.generalization == "tiered":
+            axes, leaf_of_cell = self._axes(table), leaf_of_cell[cell_of_row]
+            guide = None if guide is None else guide.of_rows(cell_of_row, weights)
+            cell_of_row = None
+        grouped = _Grouped(tree, pruned.group_of_leaf, leaf_of_cell)
+        return self._covered(grouped, axes, cell_of_row, progress, guide=guide, limits=limits, persons=persons)
 
     def counted_columns(self, schema: Schema) -> tuple[str, ...]:
         """Columns whose combinations decide the groups: what :meth:`release_cells` needs counted together."""
@@ -417,10 +395,8 @@ class ErrorRiskTree(Recoder):
             )
             grouped, find = grouped.refined(refined, leaves_are_groups=not is_tiered), refined.leaves_of
         own = grouped.tree, grouped.leaf_of_row, grouped.group_of_leaf, axes, k
-        if is_tiered and persons is not None:
-            cover = tiered_cover_by_persons(*own, persons, progress=progress)
-        elif is_tiered:
-            cover = tiered_cover(*own, progress=progress)
+        if is_tiered:
+            cover = tiered_cover(*own, persons=persons, progress=progress)
         else:
             cover = uniform_cover(grouped.leaf_of_row, grouped.group_of_leaf)
         part_of_leaf = np.full(grouped.tree.n_nodes, LEAF, dtype=np.int32)
@@ -439,11 +415,16 @@ class ErrorRiskTree(Recoder):
         self.check_parameters("max_added_error", "min_disclosure_bits")
 
 
-def _allowed_nodes(tree: Tree, leaf_of_cell: Ids, row_counts: NDArray[np.int64], limit: Limit) -> NDArray[np.bool_]:
-    """Whether the sensitive values of the rows in each node keep a limit."""
-    key = leaf_of_cell.astype(np.int64) * limit.n_values + limit.codes
-    counts = np.bincount(key, row_counts, tree.n_nodes * limit.n_values).astype(np.float64)
-    return limit.keeps(summed_up(tree, counts.reshape(-1, limit.n_values)).astype(np.int64))
+def _nodes_that_keep(
+    limits: Sequence[Limit], tree: Tree, leaf_of_cell: Ids, row_counts: NDArray[np.int64] | None
+) -> NDArray[np.bool_] | None:
+    """Whether the sensitive values of the rows in each node keep all limits; ``None`` where there are none."""
+    allowed = []
+    for limit in limits:
+        key = leaf_of_cell.astype(np.int64) * limit.n_values + limit.codes
+        counts = np.bincount(key, row_counts, tree.n_nodes * limit.n_values).astype(np.float64)
+        allowed.append(limit.keeps(summed_up(tree, counts.reshape(-1, limit.n_values)).astype(np.int64)))
+    return np.logical_and.reduce(allowed) if allowed else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -55,7 +55,7 @@ def test_what_the_parties_agreed_on_is_published_and_confirmed(tmp_path):
 
         assert report.passed, report.failures
         assert report.levels[0] == pytest.approx(agreed.own_gains[-1])
-        kept = [name for name in TABLE.schema.names() if name in {*agreed.kept, "ward", "y"}]
+        kept = [name for name in TABLE.schema.names() if name in {*SCHEMA.names, "ward", "y"} - {*agreed.removed}]
         assert [c["name"] for c in release.manifest.output["columns"]] == kept
 
 

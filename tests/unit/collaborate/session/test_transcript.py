@@ -168,7 +168,7 @@ def test_the_watch_hears_of_every_message_at_once_and_in_order():
 def test_a_watch_that_is_interested_in_nothing_is_enough():
     transcript = Transcript(watch=SessionWatch())
     transcript.note("received", "counts", "b", 7, None)
-    transcript.tell_connected("b")
+    transcript.watch.connected("b")
     SessionWatch().ended("b", went_well=True)
 
     assert transcript.bytes_received == 7

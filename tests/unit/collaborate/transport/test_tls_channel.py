@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from sfumato.collaborate.roster import Peer, Roster
 from sfumato.collaborate.transport.channel import UnexpectedSizeError
-from sfumato.collaborate.transport.door import Door, Seldom, TurnedAway, _group_of, _Guest
+from sfumato.collaborate.transport.door import TURNED_AWAY, Door, SeldomWarning, _group_of, _Guest
 from sfumato.collaborate.transport.keys import make_keys
 from sfumato.collaborate.transport.tls import TlsChannel
 from sfumato.errors import CollaborationError, InputError, InvalidParameterError
@@ -624,7 +624,7 @@ class TestStrangers:
 
     def test_what_is_turned_away_is_said_in_one_line_and_seldom(self, caplog):
         now = [0.0]
-        turned_away = TurnedAway(Seldom(clock=lambda: now[0]))
+        turned_away = SeldomWarning(TURNED_AWAY, clock=lambda: now[0])
         for _ in range(1000):
             turned_away.note("10.0.0.9", "no TLS")
             now[0] += 1 / 32

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidParameterError
-from sfumato.mechanisms.breach.rankings import Criterion, rankings, topsis
+from sfumato.mechanisms.breach.rankings import rankings, topsis
+from sfumato.mechanisms.breach.tradeoff import Factor
 
 
 def test_topsis_by_hand():
@@ -16,7 +17,7 @@ def test_topsis_by_hand():
     Best: .4 and 0, worst: 0 and .4. From the best: (.1, .4) = .412311, (0, .3) = .3, (.4, 0) = .4; from the worst:
     (.3, 0) = .3, (.4, .1) = .412311, (0, .4) = .4.
     """
-    found = topsis({"performance": Criterion([3, 4, 0], 0.5), "size": Criterion([4, 3, 0], 0.5, False)})
+    found = topsis({"performance": Factor([3, 4, 0], 0.5), "size": Factor([4, 3, 0], 0.5, False)})
 
     far = math.hypot(0.1, 0.4)
     assert found.tolist() == pytest.approx([0.3 / (0.3 + far), far / (0.3 + far), 0.5])
@@ -25,19 +26,19 @@ def test_topsis_by_hand():
 def test_the_lexicographic_order_by_hand():
     """The largest weight first: breach; its tie is broken by performance, size does not count."""
     criteria = {
-        "performance": Criterion([0.8, 0.9, 0.7], 0.3),
-        "privacy": Criterion([-1.0, -1.0, -2.0], 0.7, higher_is_better=False),
-        "size": Criterion([1, 9, 5], 0.0, higher_is_better=False),
+        "performance": Factor([0.8, 0.9, 0.7], 0.3),
+        "privacy": Factor([-1.0, -1.0, -2.0], 0.7, higher_is_better=False),
+        "size": Factor([1, 9, 5], 0.0, higher_is_better=False),
     }
 
     assert rankings(criteria).lexicographic_places.tolist() == [3, 2, 1]
 
 
 def test_equal_sets_share_the_better_place():
-    found = rankings({"performance": Criterion([0.8, 0.8, 0.9], 1.0)})
+    found = rankings({"performance": Factor([0.8, 0.8, 0.9], 1.0)})
 
     assert found.topsis_places.tolist() == found.lexicographic_places.tolist() == [2, 2, 1]
-    assert rankings({"performance": Criterion([0.8, 0.8], 1.0)}).closeness.tolist() == [0.5, 0.5]
+    assert rankings({"performance": Factor([0.8, 0.8], 1.0)}).closeness.tolist() == [0.5, 0.5]
 
 
 def told_again(columns, weights, is_high):
@@ -64,7 +65,7 @@ def test_topsis_is_its_definition_and_both_keep_to_who_is_better_in_everything(s
     given_weights = [weight / sum(weights) for weight in weights]
     is_high = (True, False, False)
     criteria = {
-        name: Criterion(values, weight, high)
+        name: Factor(values, weight, high)
         for name, values, weight, high in zip("abc", columns, given_weights, is_high, strict=True)
     }
 
@@ -81,11 +82,11 @@ def test_topsis_is_its_definition_and_both_keep_to_who_is_better_in_everything(s
 @pytest.mark.parametrize(
     "criteria",
     [
-        {"a": Criterion([], 1.0)},
-        {"a": Criterion([1.0], 0.0)},
-        {"a": Criterion([1.0], -1.0)},
-        {"a": Criterion([math.nan], 1.0)},
-        {"a": Criterion([1.0], 1.0), "b": Criterion([1.0, 2.0], 1.0)},
+        {"a": Factor([], 1.0)},
+        {"a": Factor([1.0], 0.0)},
+        {"a": Factor([1.0], -1.0)},
+        {"a": Factor([math.nan], 1.0)},
+        {"a": Factor([1.0], 1.0), "b": Factor([1.0, 2.0], 1.0)},
     ],
 )
 def test_what_cannot_be_ranked_is_refused(criteria):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.mechanisms.breach.tradeoff import (
     EvaluationWeights,
-    ExtraFactor,
+    Factor,
     Region,
     breach_increase_percent,
     evaluation_scores,
@@ -111,8 +111,8 @@ def test_equal_weights_are_the_default():
 
 def test_extra_factors_take_part_with_their_weight_and_direction():
     extra = {
-        "fairness": ExtraFactor([0.1, 0.9], 0.2),
-        "cost": ExtraFactor([0.1, 0.9], 0.3, higher_is_better=False),
+        "fairness": Factor([0.1, 0.9], 0.2),
+        "cost": Factor([0.1, 0.9], 0.3, higher_is_better=False),
     }
 
     found = evaluation_scores([1, 1], [1, 1], [1, 1], (0.2, 0.2, 0.1), extra=extra)
@@ -138,9 +138,9 @@ def test_bad_weights_are_refused(weights):
         (([1, 2], [1], [1, 2]), None),
         (([1, np.nan], [1, 2], [1, 2]), None),
         (([[1, 2]], [1, 2], [1, 2]), None),
-        (([1, 2], [1, 2], [1, 2]), {"size": ExtraFactor([1, 2], 0.1)}),
-        (([1, 2], [1, 2], [1, 2]), {"cost": ExtraFactor([1, 2, 3], 0.1)}),
-        (([1, 2], [1, 2], [1, 2]), {"cost": ExtraFactor([1, 2], -0.1)}),
+        (([1, 2], [1, 2], [1, 2]), {"size": Factor([1, 2], 0.1)}),
+        (([1, 2], [1, 2], [1, 2]), {"cost": Factor([1, 2, 3], 0.1)}),
+        (([1, 2], [1, 2], [1, 2]), {"cost": Factor([1, 2], -0.1)}),
     ],
 )
 def test_bad_factors_are_refused(arguments, extra):

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.errors import ColumnNotFoundError, InvalidParameterError, SchemaError
-from sfumato.mechanisms.hierarchies.automatic import _BUILDERS, build_hierarchy, cover_column
+from sfumato.mechanisms.hierarchies.automatic import METHODS, build_hierarchy, cover_column
 from sfumato.schema import Column, Kind, Schema
 from sfumato.table.coding import Table
 
@@ -33,7 +33,7 @@ def test_numbers_may_be_written_as_text(column, method, settings):
     assert cover_column(found, TABLE, column).labels[-1] == ("*",)
 
 
-@pytest.mark.parametrize("method", _BUILDERS)
+@pytest.mark.parametrize("method", METHODS)
 def test_a_setting_that_is_none_is_not_given(method):
     needed = {
         "width": {"width": 5},

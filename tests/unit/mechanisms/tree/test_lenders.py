@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from sfumato.learning.c45.tree import Tree
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.recoder import Cover
-from sfumato.mechanisms.tree import tiered
-from sfumato.mechanisms.tree import tiered as lenders
+from sfumato.mechanisms.tree import lenders, tiered
 from sfumato.mechanisms.tree.groups import RowsByLeaf
-from sfumato.mechanisms.tree.tiered import Lenders, coordinates_of, distances_of, tiered_cover
+from sfumato.mechanisms.tree.lenders import Lenders, coordinates_of, distances_of
+from sfumato.mechanisms.tree.tiered import tiered_cover
 
 Row = tuple[int | str | None, ...]
 

@@ -7,7 +7,7 @@ from sfumato.errors import PrivacyNotAchievableError
 from sfumato.learning.c45.tree import Tree
 from sfumato.mechanisms.axes import Axis
 from sfumato.mechanisms.recoder import Cover, generalize
-from sfumato.mechanisms.tree import tiered as nearness
+from sfumato.mechanisms.tree import lenders as nearness
 from sfumato.mechanisms.tree.tiered import tiered_cover, uniform_cover
 
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import PrivacyNotAchievableError
-from sfumato.mechanisms.tree import tiered_persons
+from sfumato.mechanisms.tree import tiered
 from sfumato.mechanisms.tree.tiered import tiered_cover
-from sfumato.mechanisms.tree.tiered_persons import tiered_cover_by_persons
 from sizes import examples
 from unit.mechanisms.tree.test_tiered import ids, numeric, one_group, stands_for, tree_of
 
@@ -18,6 +17,10 @@ TREE = tree_of(2, 2, 2)  # leaves 3 and 4 below 1, leaves 5 and 6 below 2
 ROWS = st.lists(st.tuples(st.integers(3, 6), st.integers(0, 5), st.integers(0, 8)), min_size=2, max_size=22).map(
     lambda rows: [*rows, (3, 0, 0), (6, 1, 8)]
 )  # leaf, person, and a number: they run from 0 to 8, so that equal distances are equal as floating-point numbers
+
+
+def tiered_cover_by_persons(tree, leaf_of_row, group_of_leaf, axes, k, persons, progress=None):
+    return tiered_cover(tree, leaf_of_row, group_of_leaf, axes, k, persons=persons, progress=progress)
 
 
 def test_rows_of_one_person_are_not_enough():
@@ -123,7 +126,7 @@ def test_where_tiers_are_large_some_persons_lend_and_the_promise_holds(monkeypat
     axis = numeric(*random.integers(0, 50, 900).tolist())
     args = tree, leaves, one_group(tree), [axis], k, persons.astype(np.int32)
     whole = stands_for(tiered_cover_by_persons(*args))
-    monkeypatch.setattr(tiered_persons, "_MOST_PAIRS", 1)
+    monkeypatch.setattr(tiered, "_MOST_PAIRS_BY_PERSONS", 1)
     seen = []
 
     found = stands_for(tiered_cover_by_persons(*args, progress=lambda *said: seen.append(said)))
