@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import maximum_flow
 from sfumato.audit.original.cell_rules import CellRule, Codes, FittingRule
 from sfumato.audit.original.consistency import Consistency
 from sfumato.audit.reading.cells import ColumnBits, Containing, a_row_of_each, ones
-from sfumato.audit.reading.columns import Classes, Refinement
+from sfumato.audit.reading.columns import Classes, Refinement, summed
 
 Ids = NDArray[np.int64]
 
@@ -84,10 +84,17 @@ class BothBags:
     n_after: Ids | None = None
 
     @classmethod
-    def of(cls, rules: Sequence[CellRule], originals: Sequence[Codes], released: Sequence[Codes]) -> BothBags:
+    def of(
+        cls,
+        rules: Sequence[CellRule],
+        originals: Sequence[Codes],
+        released: Sequence[Codes],
+        n_before: Ids | None = None,
+        n_after: Ids | None = None,
+    ) -> BothBags:
         """Compare rows by rules, given the codes of each rule's columns."""
-        n_before = len(originals[0])
-        rows = Refinement(n_before + len(released[0]))
+        n_originals = len(originals[0])
+        rows = Refinement(n_originals + len(released[0]))
         overlapping = []
         for rule, before, after in zip(rules, originals, released, strict=True):
             exact = exact_ids(rule)
@@ -97,7 +104,8 @@ class BothBags:
             elif isinstance(rule, FittingRule) and rule.read is not None:
                 overlapping.append((rule.read, rule.read.places[before], after.astype(np.int64)))
         numbers = rows.classes()
-        return cls(numbers.ids[:n_before], numbers.ids[n_before:], len(numbers.sizes), overlapping)
+        before, after = numbers.ids[:n_originals], numbers.ids[n_originals:]
+        return cls(before, after, len(numbers.sizes), overlapping, n_before, n_after)
 
     def n_foreign(self) -> int:
         """Released rows beyond the original's, by the columns that are compared exactly alone."""
@@ -168,6 +176,27 @@ class Pairs:
     def can_be_filled(self) -> bool:
         """Whether the original rows can fill all released ones, each used once."""
         return self.filled() is not None
+
+    def whole(self) -> Ids | None:
+        """Released class of each original class, -1 for none, if equal rows became the same; ``None``: not decided.
+
+        A released class as large as all rows that may still be in it holds them all, and they are in no other. A
+        recoding in rounds takes all rows left of a class at once, so that this decides its classes round by round.
+        """
+        supply, demand = self.originals.sizes, self.classes.sizes
+        became = np.full(len(supply), NO_CELL, dtype=np.int64)
+        is_settled = np.zeros(len(demand), dtype=np.bool_)
+        tail, head = self.before, self.after
+        while not is_settled.all():
+            is_forced = (summed(head, supply[tail], len(demand)) == demand) & ~is_settled
+            is_taken = is_forced[head]
+            if not is_taken.any() or len(np.unique(tail[is_taken])) < is_taken.sum():
+                return None
+            became[tail[is_taken]] = head[is_taken]
+            is_settled |= is_forced
+            is_open = became[tail] == NO_CELL
+            tail, head = tail[is_open], head[is_open]
+        return became
 
     def filled(self) -> Filling | None:
         """Fill all released rows with original ones, each used once; ``None`` where there is no way.

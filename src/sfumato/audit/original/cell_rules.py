@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +24,7 @@ from sfumato.audit.reading.values import (
     moments_in,
     zero_one,
 )
+from sfumato.errors import InvalidParameterError
 from sfumato.table.binary import Feature
 
 Ids = NDArray[np.int64] | NDArray[np.int8]
@@ -137,6 +138,19 @@ def _within_days(before: pa.Array, after: pa.Array, most: int) -> Containing | N
 
 def _is_missing(values: pa.Array) -> Ids:
     return np.asarray(values.is_null().to_numpy(zero_copy_only=False)).astype(np.int64)
+
+
+def refuse_problems(rules: Iterable[CellRule]) -> None:
+    """Refuse rules by which nothing can be compared.
+
+    Raises
+    ------
+    InvalidParameterError
+        With the first column.
+    """
+    for rule in rules:
+        if rule.problem:
+            raise InvalidParameterError("cells", f"'{rule.name}' {rule.problem}", allowed="those of the original")
 
 
 def codes_of(columns: Columns, name: str) -> Codes:
