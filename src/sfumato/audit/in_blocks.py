@@ -27,7 +27,6 @@ from sfumato.audit.levels.persons import limit_of_persons, within_limit_of_perso
 from sfumato.audit.levels.persons_in_blocks import PersonsInBlocks
 from sfumato.audit.levels.registry import level_of
 from sfumato.audit.levels.row_promises import check_row_promises, person_column, promises_of_rows, said_of_rows
-from sfumato.audit.original.cell_rules import cell_rules
 from sfumato.audit.original.cells_in_blocks import check_cells
 from sfumato.audit.original.fidelity import check_description, check_rows
 from sfumato.audit.original.offered_rows import OfferedRows, order_of_rule
@@ -232,10 +231,9 @@ class RowsInBlocks(AuditedRows):
     def _persons(self, guarantee: KAnonymity) -> PersonsInBlocks:
         if self.original is None or self.pair is None:
             raise AssertionError
-        rules = list(cell_rules(self.pair.released, self.pair.original, self.claims))
-        return PersonsInBlocks(guarantee, self._counted, self.original, rules, self._memory, self._progress)
+        return PersonsInBlocks(guarantee, self._counted, self.original, self.pair.rules, self._memory, self._progress)
 
-    def risk(self, name: str) -> float | Unchecked:
+    def figure(self, name: str) -> float | Unchecked:
         """Have DuckDB count what the distinct rows of the columns counted together do not show."""
         if name == UNIQUE_ROWS:
             return self._unique_rows()
@@ -246,7 +244,7 @@ class RowsInBlocks(AuditedRows):
                 least_different_values(self._written, quasi(own), own, self._memory, self._progress)
                 for own in sensitive
             )
-        return super().risk(name)
+        return super().figure(name)
 
     def _unique_rows(self) -> float | Unchecked:
         """Share of the rows that are unique on all released columns together."""
@@ -308,8 +306,7 @@ class RowsInBlocks(AuditedRows):
         rows = check_rows(pair.released, given, self.claims, self._offered)
         yield rows
         if rows.passed:
-            rules = list(cell_rules(pair.released, pair.original, self.claims))
-            yield from check_cells(self._written, original, rules, self.claims, self._memory, self._progress)
+            yield from check_cells(self._written, original, pair.rules, self.claims, self._memory, self._progress)
         else:
             yield Check("cells", False, "cells were not compared, because the numbers of rows do not fit")
         long = [n for n in self.claims.names() if self._written.is_open(n) or original.is_open(n)]

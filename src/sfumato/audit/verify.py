@@ -26,14 +26,13 @@ from sfumato.audit.claims import BUCKETED, SYNTHETIC, Claims, Promise, is_number
 from sfumato.audit.descriptions import described_without_original
 from sfumato.audit.evidence import (
     check_commitment,
-    check_counts,
     check_digest,
     check_figures,
     check_hash,
     check_listed_labels,
     check_samples,
     check_shape,
-    check_stated_risk,
+    check_stated_figures,
     check_suppression,
     check_texts,
     taken_on_trust,
@@ -140,8 +139,7 @@ def audit(
         levels.append(next(of_level, None))
     if pair is not None and any(is_about_fitting_rows(promise.guarantee) for promise in claims.promises):
         found.extend(pair.check_what_holds())
-    found.extend(check_stated_risk(claims, rows.risk))
-    found.extend(check_counts(rows.described, claims))
+    found.extend(check_stated_figures(claims, rows.figure))
     found.extend(check_disclosure(rows.columns, claims))
     found.extend(check_figures(claims, manifest))
     found.extend(check_texts(claims, manifest))

@@ -253,24 +253,21 @@ def _fewest_to_fill(indptr: NDArray[np.integer], most: Ids, n_rows: Ids) -> int:
     return int(needed.min(initial=np.iinfo(np.int64).max))
 
 
-def _measure_kk(guarantee: KKAnonymity, pair: ReleaseVsOriginal) -> float:
-    return pair.consistency(guarantee.columns).level_kk
-
-
-def _measure_global(guarantee: GlobalAnonymity, pair: ReleaseVsOriginal) -> float:
-    return pair.consistency(guarantee.columns).level_global
-
-
-for _kind, _of_rows, _of_persons in (
-    (KKAnonymity.kind, _measure_kk, measure_kk_by_persons),
-    (GlobalAnonymity.kind, _measure_global, measure_global_by_persons),
-):
-    judge(
-        _kind,
-        Judging(
-            parameters=("k",),
-            with_original=_of_rows,
-            by_persons=_of_persons,
-            is_about_fitting_rows=True,
-        ),
-    )
+judge(
+    KKAnonymity.kind,
+    Judging(
+        parameters=("k",),
+        with_original=lambda guarantee, pair: pair.consistency(guarantee.columns).level_kk,
+        by_persons=measure_kk_by_persons,
+        is_about_fitting_rows=True,
+    ),
+)
+judge(
+    GlobalAnonymity.kind,
+    Judging(
+        parameters=("k",),
+        with_original=lambda guarantee, pair: pair.consistency(guarantee.columns).level_global,
+        by_persons=measure_global_by_persons,
+        is_about_fitting_rows=True,
+    ),
+)

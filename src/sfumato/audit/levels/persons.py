@@ -23,7 +23,6 @@ from sfumato.audit.checks import DECLARE, Check, Unchecked
 from sfumato.audit.claims import Claims
 from sfumato.audit.kinds import JUDGED, Evidence, UndecidableError
 from sfumato.audit.original.assignment import Pairs, TooManyPairsError
-from sfumato.audit.original.cell_rules import CellRule, FittingRule, cell_rules, codes_of
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import Classes, group_rows
 from sfumato.audit.reading.equivalence import EquivalenceClasses, classes_of_persons
@@ -34,7 +33,6 @@ from sfumato.guarantees.anonymity import ROWS_AND_PERSONS
 from sfumato.schema import Role
 
 Ids = NDArray[np.int64]
-_NO_CELL = -1
 
 
 @dataclass(frozen=True)
@@ -48,10 +46,9 @@ class ReleasedRows:
 def released_rows(columns: tuple[str, ...], pair: ReleaseVsOriginal) -> ReleasedRows:
     """Find which rows of the original each group of equal released rows holds.
 
-    Where every row is released in the order of the original, which another check compares, or the publisher says which
-    rows they are, which that check compares as well, rows tell whose they are.
-    Else the rows of a group are all rows of the original that fit its cells, if each fits one group only and none of
-    them is missing.
+    Where it is known which row of the original each released one is, which another check compares, rows tell whose they
+    are. Else the rows of a group are all rows of the original that fit its cells, if each fits one group only and none
+    of them is missing.
 
     Raises
     ------
@@ -63,20 +60,19 @@ def released_rows(columns: tuple[str, ...], pair: ReleaseVsOriginal) -> Released
         If sorted rows do not tell it: some original rows fit several groups. Whoever measures says what holds anyway.
     """
     classes = group_rows(pair.released, columns)
-    if not pair.in_original_order:
-        of_row = None if pair.fitting is None else pair.fitting.group_of_originals(classes.ids)
-        if of_row is None:
-            problem = "rows are sorted, and some original rows fit several groups"
-            raise UndecidableError(problem)
-        _require_whole(of_row, classes.sizes)
-        return ReleasedRows(pair.rows[of_row >= 0], of_row[of_row >= 0])
-    if pair.own_rows is not None:
-        return ReleasedRows(pair.own_rows, classes.ids)
-    if len(pair.rows) == pair.released.n_rows:
-        return ReleasedRows(pair.rows, classes.ids)
-    of_row = _groups_that_fit(columns, pair, classes.ids)
+    if pair.in_original_order:
+        own_rows = pair.rows if pair.own_rows is None else pair.own_rows
+        if len(own_rows) != len(classes.ids):
+            raise InvalidParameterError("rows", "the numbers differ", allowed="one released row for each original one")
+        return ReleasedRows(own_rows, classes.ids)
+    of_row = None if pair.fitting is None else pair.fitting.group_of_originals(classes.ids)
+    if of_row is None:
+        problem = "rows are sorted, and some original rows fit several groups"
+        raise UndecidableError(problem)
     is_released = of_row >= 0
-    _require_whole(of_row, classes.sizes)
+    if not np.array_equal(np.bincount(of_row[is_released], minlength=len(classes.sizes)), classes.sizes):
+        problem = "some rows of a group were left out, and others not"
+        raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
     return ReleasedRows(pair.rows[is_released], of_row[is_released])
 
 
@@ -102,12 +98,6 @@ def _fewest_persons(fitting: Pairs | None, classes: Classes, persons: NDArray[np
     filled = before - before[np.minimum(starts, len(before) - 1)][of_group]
     needed = np.bincount(of_group[filled < classes.sizes[of_group]], minlength=len(classes.sizes))
     return int(needed.min(initial=len(persons)))
-
-
-def _require_whole(of_row: Ids, sizes: Ids) -> None:
-    if not np.array_equal(np.bincount(of_row[of_row >= 0], minlength=len(sizes)), sizes):
-        problem = "some rows of a group were left out, and others not"
-        raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
 
 
 def level_by_persons(guarantee: Guarantee, pair: ReleaseVsOriginal) -> float:
@@ -175,42 +165,6 @@ def _pairs(groups: Ids, own: Ids) -> tuple[Ids, Ids]:
     n_own = int(own.max(initial=0)) + 1
     keys, numbers = np.unique(groups * n_own + own, return_inverse=True)
     return numbers.reshape(-1).astype(np.int64), keys // n_own
-
-
-def _groups_that_fit(columns: tuple[str, ...], pair: ReleaseVsOriginal, of_released: Ids) -> Ids:
-    """Group of released rows whose cells each offered row of the original fits; -1 where there is none."""
-    rules = {rule.name: rule for rule in cell_rules(pair.released, pair.original, pair.claims, pair.read)}
-    width = len(columns)
-    released = np.zeros((len(of_released), width), dtype=np.int64)
-    fitting = np.zeros((len(pair.rows), width), dtype=np.int64)
-    for i, name in enumerate(columns):
-        rule, cells = rules[name], codes_of(pair.released, name)
-        released[:, i] = cells if isinstance(rule, FittingRule) else rule.found[cells]
-        fitting[:, i] = cell_of_value(rule)[codes_of(pair.original, rule.column)[pair.rows]]
-    both = np.concatenate([released, fitting])
-    numbers = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
-    group_of = np.full(int(numbers.max(initial=-1)) + 1, _NO_CELL)
-    group_of[numbers[: len(released)]] = of_released
-    if (group_of[numbers[: len(released)]] != of_released).any():
-        problem = "cells are typical of a class, and do not tell which rows were left out"
-        raise UndecidableError(problem)
-    return np.asarray(group_of[numbers[len(released) :]])
-
-
-def cell_of_value(rule: CellRule) -> Ids:
-    """Released cell that each value of the original fits, where it fits one only; -1 where none does."""
-    if rule.problem:
-        raise InvalidParameterError("cells", f"'{rule.name}' {rule.problem}", allowed="those of the original")
-    if not isinstance(rule, FittingRule) or rule.read is None:
-        return np.asarray(rule.expected, dtype=np.int64)
-    read = rule.read
-    at_place = np.full(read.n_places + 1, _NO_CELL)
-    for cell, start, stop in zip(read.cells.tolist(), read.starts.tolist(), read.stops.tolist(), strict=True):
-        if (at_place[start:stop] != _NO_CELL).any():
-            problem = f"cells of '{rule.name}' overlap, and rows were left out"
-            raise InvalidParameterError("cells", problem, allowed="such that each value fits one of them")
-        at_place[start:stop] = cell
-    return np.asarray(at_place[read.places], dtype=np.int64)
 
 
 def check_person_promise(guarantee: Guarantee, evidence: Evidence) -> Iterator[Check | Unchecked]:

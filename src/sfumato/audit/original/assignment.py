@@ -12,12 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import maximum_flow
 
 from sfumato.audit.original.cell_rules import CellRule, Codes, FittingRule
-from sfumato.audit.original.consistency import Consistency
+from sfumato.audit.original.consistency import Consistency, filled_by_flow
 from sfumato.audit.reading.cells import ColumnBits, Containing, a_row_of_each, ones
 from sfumato.audit.reading.columns import Classes, Refinement, summed
 
@@ -226,7 +224,9 @@ class Pairs:
                 continue
             is_only = n_sources[head] == 1
             if not is_only.any():
-                flow = _flow(supply, demand, tail, head)
+                if max(int(supply.sum()), int(demand.sum())) > np.iinfo(np.int32).max:
+                    raise TooManyPairsError
+                flow = filled_by_flow(supply, demand, tail, head)
                 return None if flow is None else _joined([*settled, flow])
             settled.append((tail[is_only], head[is_only], demand[head[is_only]]))
             np.subtract.at(supply, tail[is_only], demand[head[is_only]])
@@ -332,25 +332,6 @@ def _rows_of(class_of_row: Ids, classes: Ids, n_rows: Ids) -> Ids:
     first = np.concatenate([[0], np.cumsum(np.bincount(class_of_row))])[:-1]
     within = np.arange(int(n_rows.sum())) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
     return np.asarray(rows[np.repeat(first[classes], n_rows) + within], dtype=np.int64)
-
-
-def _flow(supply: Ids, demand: Ids, tail: Ids, head: Ids) -> Filling | None:
-    """Fill all that released rows still want by a flow from originals; ``None`` where there is none."""
-    wanted = int(demand.sum())
-    if max(int(supply.sum()), wanted) > np.iinfo(np.int32).max:
-        raise TooManyPairsError
-    n, m = len(supply), len(demand)
-    source, sink = n + m, n + m + 1
-    starts = np.concatenate([np.full(n, source), tail, n + np.arange(m)])
-    ends = np.concatenate([np.arange(n), n + head, np.full(m, sink)])
-    capacities = np.concatenate([supply, np.minimum(supply[tail], demand[head]), demand]).astype(np.int32)
-    network = sp.csr_array((capacities, (starts, ends)), shape=(sink + 1, sink + 1))
-    found = maximum_flow(network, source, sink)
-    if int(found.flow_value) < wanted:
-        return None
-    flow = found.flow[:n, n : n + m].tocoo()
-    is_used = flow.data > 0
-    return flow.row[is_used].astype(np.int64), flow.col[is_used].astype(np.int64), flow.data[is_used].astype(np.int64)
 
 
 def assigned_rows(rules: Sequence[CellRule], originals: Sequence[Codes], released: Sequence[Codes]) -> Ids | None:
