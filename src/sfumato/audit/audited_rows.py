@@ -14,7 +14,7 @@ from sfumato.audit.checks import Check, Unchecked
 from sfumato.audit.claims import Claims
 from sfumato.audit.evidence import MEASURED
 from sfumato.audit.kinds import FindDetermining
-from sfumato.audit.levels.persons import check_person_suppression
+from sfumato.audit.levels.persons import Losses, check_person_suppression, losses_of_persons
 from sfumato.audit.levels.registry import level_of
 from sfumato.audit.levels.row_promises import check_row_promises
 from sfumato.audit.original.fidelity import check_description, check_fidelity
@@ -26,7 +26,7 @@ from sfumato.audit.reading.formulas import without_apostrophes
 from sfumato.audit.reading.row_order import check_row_order, is_sorted
 from sfumato.audit.reading.spelling import check_spelling
 from sfumato.errors import InvalidParameterError
-from sfumato.guarantees import Guarantee
+from sfumato.guarantees import Guarantee, KAnonymity
 from sfumato.schema import Schema
 from sfumato.table.coding import Source
 from sfumato.table.weighted import OpenColumn
@@ -128,7 +128,13 @@ class AuditedRows:
 
     def check_person_suppression(self) -> Iterator[Check | Unchecked]:
         """Whether no larger share of the persons lost a row than may be suppressed."""
-        return check_person_suppression(self.claims, self.pair)
+        return check_person_suppression(self.claims, None if self.pair is None else self.losses)
+
+    def losses(self, promise: KAnonymity) -> Losses:
+        """Count the persons who lost a row."""
+        if self.pair is None:
+            raise AssertionError
+        return losses_of_persons(promise, self.pair)
 
     def check_row_promises(self) -> Iterator[Check | Unchecked]:
         """Count by persons what is promised of rows, if some persons have several."""

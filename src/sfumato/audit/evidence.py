@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.audit.checks import GIVE_BOTH, GIVE_KEY, AuditReport, Check, Unchecked, check_figure, listed
-from sfumato.audit.claims import BUCKETED, ClaimedCommitment, Claims, is_number, is_synthetic, read_claims
+from sfumato.audit.claims import BUCKETED, ClaimedCommitment, Claims, is_number, read_claims
 from sfumato.audit.descriptions import described_otherwise
 from sfumato.audit.levels.anonymity import SMALLEST_CLASS, containment_level
 from sfumato.audit.levels.buckets import LARGEST_SHARE
@@ -337,7 +337,7 @@ def check_figures(claims: Claims, manifest: Mapping[str, Any]) -> Iterator[Check
 
     Figures of a synthetic release follow from the released rows, and are compared to the last digit elsewhere.
     """
-    if is_synthetic(manifest):
+    if claims.is_synthetic:
         return
     levels = [p.audited for p in claims.promises if p.guarantee.rests_on_original]
     exact = {*MEASURED, *SAMPLE_SIZES, ALL_ROWS}

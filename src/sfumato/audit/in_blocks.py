@@ -23,7 +23,7 @@ from sfumato.audit.claims import Claims, read_claims
 from sfumato.audit.evidence import MEASURED, UNIQUE_ROWS
 from sfumato.audit.kinds import JUDGED, UndecidableError
 from sfumato.audit.levels.breach import coarsened_columns, determining_columns, measure_large
-from sfumato.audit.levels.persons import limit_of_persons, within_limit_of_persons
+from sfumato.audit.levels.persons import Losses
 from sfumato.audit.levels.persons_in_blocks import PersonsInBlocks
 from sfumato.audit.levels.registry import level_of
 from sfumato.audit.levels.row_promises import check_row_promises, person_column, promises_of_rows, said_of_rows
@@ -39,7 +39,7 @@ from sfumato.audit.reading.row_order import RowOrder, are_all_numbers, keys_of, 
 from sfumato.audit.reading.spelling import check_spelling
 from sfumato.audit.reading.values import GENERALIZED, TYPICAL, is_text
 from sfumato.audit.verify import audit
-from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError, SchemaError
+from sfumato.errors import ColumnNotFoundError, InputError
 from sfumato.guarantees import BreachBound, Containment, Guarantee, KAnonymity, PrivacyGain
 from sfumato.progress import Progress
 from sfumato.rows.persons import n_different
@@ -259,18 +259,9 @@ class RowsInBlocks(AuditedRows):
             return Unchecked("figures", f"the stated share of rows that are unique on all columns: {why}", IN_MEMORY)
         return n_unique / max(self._written.n_rows, 1)
 
-    def check_person_suppression(self) -> Iterator[Check | Unchecked]:
-        """Count the persons of rows that were left out."""
-        limited = limit_of_persons(self.claims)
-        if isinstance(limited, Check):
-            yield limited
-        if limited is None or isinstance(limited, Check) or self.original is None:
-            return
-        try:
-            losses = self._persons(limited).losses() if self.claims.suppressed_rows else (0, 0)
-        except (SchemaError, InvalidParameterError):
-            return  # the promise cannot be measured either, which is refused there
-        yield within_limit_of_persons(self.claims, *losses)
+    def losses(self, promise: KAnonymity) -> Losses:
+        """Count them by DuckDB."""
+        return (*self._persons(promise).losses(), "") if self.claims.suppressed_rows else (0, 0, "")
 
     def check_row_promises(self) -> Iterator[Check | Unchecked]:
         """Count by persons what is promised of rows; k and a breach bound can be, all others are an exception here."""

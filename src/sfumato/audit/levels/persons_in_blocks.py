@@ -110,11 +110,9 @@ class PersonsInBlocks:
             numbers = tuple(before for before, _ in known)
             keys = [after[cells] for (_, after), cells in zip(known, groups.T, strict=True)]
             return GroupKeys(columns, numbers, keys, np.arange(len(groups))), sizes
-        return self._by_counts(own, exact, groups, sizes), sizes
+        return self._by_counts(own, groups, sizes), sizes
 
-    def _by_counts(
-        self, rules: Sequence[CellRule], exact: Sequence[tuple[Counts, Counts] | None], groups: Counts, sizes: Counts
-    ) -> GroupKeys:
+    def _by_counts(self, rules: Sequence[CellRule], groups: Counts, sizes: Counts) -> GroupKeys:
         """Values fit several cells: counts show what rows with the same values became, if there is one answer only."""
         columns = tuple(rule.column for rule in rules)
         before = counted_rows(self.original, columns, self.memory, self.progress)

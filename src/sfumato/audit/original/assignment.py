@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.audit.original.cell_rules import CellRule, Codes, FittingRule
 from sfumato.audit.original.consistency import Consistency, filled_by_flow
 from sfumato.audit.reading.cells import ColumnBits, Containing, a_row_of_each, ones
-from sfumato.audit.reading.columns import Classes, Refinement, summed
+from sfumato.audit.reading.columns import Classes, Refinement, places_of_runs, summed
 
 Ids = NDArray[np.int64]
 
@@ -234,18 +234,6 @@ class Pairs:
                 return None
             demand[head[is_only]] = 0
 
-    def original_of_released(self) -> Ids | None:
-        """Original row of each released row in one way that fills them all; ``None`` where there is none."""
-        filling = self.filled()
-        if filling is None:
-            return None
-        tails, heads, given = filling
-        before = _taken_in_turn(self.originals.ids, tails, given)
-        after = _taken_in_turn(self.classes.ids, heads, given)
-        found = np.empty(len(self.classes.ids), dtype=np.int64)
-        found[after] = before
-        return found
-
     def rows_of_groups(self, group_of_released: Ids) -> tuple[Ids, Ids]:
         """Original rows that fit each group of released rows: pairs of a group and a row, each once.
 
@@ -275,13 +263,8 @@ class Pairs:
         n_each = n_links[self.after]
         if int(n_each.sum()) > _MOST_PAIRS:
             raise TooManyPairsError
-        first = np.cumsum(n_links) - n_links
-        within = np.arange(int(n_each.sum())) - np.repeat(np.cumsum(n_each) - n_each, n_each)
-        return (
-            np.repeat(self.before, n_each),
-            (links % n_groups)[np.repeat(first[self.after], n_each) + within],
-            n_groups,
-        )
+        last = np.cumsum(n_links)[self.after]
+        return np.repeat(self.before, n_each), (links % n_groups)[places_of_runs(last - n_each, last)], n_groups
 
     def group_of_originals(self, group_of_released: Ids) -> Ids | None:
         """Group of released rows that each original row fits, -1 for none; ``None`` where one fits several groups."""
@@ -322,16 +305,14 @@ def _taken_in_turn(class_of_row: Ids, classes: Ids, amounts: Ids) -> Ids:
     taken -= np.repeat(taken[starts], np.diff(np.append(starts, len(order))))
     begin = np.empty(len(order), dtype=np.int64)
     begin[order] = first[classes[order]] + taken
-    within = np.arange(int(amounts.sum())) - np.repeat(np.cumsum(amounts) - amounts, amounts)
-    return np.asarray(rows[np.repeat(begin, amounts) + within], dtype=np.int64)
+    return np.asarray(rows[places_of_runs(begin, begin + amounts)], dtype=np.int64)
 
 
 def _rows_of(class_of_row: Ids, classes: Ids, n_rows: Ids) -> Ids:
     """Rows of each of some classes, one class after the other."""
     rows = np.argsort(class_of_row, kind="stable")
     first = np.concatenate([[0], np.cumsum(np.bincount(class_of_row))])[:-1]
-    within = np.arange(int(n_rows.sum())) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
-    return np.asarray(rows[np.repeat(first[classes], n_rows) + within], dtype=np.int64)
+    return np.asarray(rows[places_of_runs(first[classes], first[classes] + n_rows)], dtype=np.int64)
 
 
 def assigned_rows(rules: Sequence[CellRule], originals: Sequence[Codes], released: Sequence[Codes]) -> Ids | None:
@@ -345,4 +326,13 @@ def assigned_rows(rules: Sequence[CellRule], originals: Sequence[Codes], release
         If original and released rows fit in too many ways.
     """
     bags = BothBags.of(rules, originals, released)
-    return None if bags.n_foreign() else Pairs.of(bags).original_of_released()
+    if bags.n_foreign():
+        return None
+    pairs = Pairs.of(bags)
+    filling = pairs.filled()
+    if filling is None:
+        return None
+    tails, heads, given = filling
+    found = np.empty(len(pairs.classes.ids), dtype=np.int64)
+    found[_taken_in_turn(pairs.classes.ids, heads, given)] = _taken_in_turn(pairs.originals.ids, tails, given)
+    return found

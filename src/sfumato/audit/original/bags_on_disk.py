@@ -200,32 +200,13 @@ def _by_distinct_rows(
 def _are_assigned_in_parts(
     columns: Sequence[_Compared], originals: Rows, released: Rows, memory: int, most: int
 ) -> bool:
-    """Match distinct whole rows, those that agree in all exact columns with each other, a part of them at a time."""
-    # exact columns in as few numbers as they fit in, by which parts are distinguished, then those that overlap
-    is_exact = [column.read is None for column in columns]
-    order = [[i for i in range(len(columns)) if is_exact[i] is which] for which in (True, False)]
-    packings = [Packing.of([columns[i].size for i in places]) for places in order]
-    n_exact, width = len(packings[0].groups), sum(len(packing.groups) for packing in packings)
-    keys = ", ".join(f"c{i}" for i in range(width))
-    exact = ", ".join(f"c{i}" for i in range(n_exact))
-
-    def numbers(rows: Rows, is_released: bool) -> Iterator[list[Codes]]:
-        for block in rows():
-            numbered = _numbered_columns(columns, block, is_released)
-            parts = zip(packings, order, strict=True)
-            yield [own for packing, places in parts for own in packing.packed([numbered[i] for i in places])]
-
-    def unpacked(side: pa.Table) -> pa.Table:
-        own = [side.column(f"c{i}").to_numpy() for i in range(width)]
-        parts = zip(packings, order, (own[:n_exact], own[n_exact:]), strict=True)
-        found = {
-            i: cells for packing, places, part in parts for i, cells in zip(places, packing.unpacked(part), strict=True)
-        }
-        return pa.table({f"c{i}": found[i] for i in range(len(columns))} | {"n": side.column("n")})
-
+    """Match distinct whole rows, a part of them at a time, which is told by the columns that are compared exactly."""
+    keys = ", ".join(f"c{i}" for i in range(len(columns)))
+    exact = ", ".join(f"c{i}" for i, column in enumerate(columns) if column.read is None)
     with spilling_connection(memory) as connection:
         for is_released, (name, rows) in enumerate((("before", originals), ("after", released))):
-            with _reading(numbers(rows, bool(is_released)), width) as reader:
+            numbered = (_numbered_columns(columns, block, bool(is_released)) for block in rows())
+            with _reading(numbered, len(columns)) as reader:
                 connection.from_arrow(reader).aggregate(f"{keys}, count(*) AS n", keys).create(name)
         n_rows = max(_n_rows(connection, name) for name in ("before", "after"))
         n_parts = -(-n_rows // most)
@@ -233,11 +214,12 @@ def _are_assigned_in_parts(
             raise _TooManyError
         for part in range(n_parts):
             where = f"WHERE hash({exact}) % {n_parts} = {part}" if n_parts > 1 else ""
-            queries = [f"SELECT * FROM {name} {where}" for name in ("before", "after")]
-            sides = [connection.sql(query).to_arrow_table() for query in queries]
-            if max(side.num_rows for side in sides) > _UNEVEN * most:
+            before, after = (
+                connection.sql(f"SELECT * FROM {name} {where}").to_arrow_table() for name in ("before", "after")
+            )
+            if max(before.num_rows, after.num_rows) > _UNEVEN * most:
                 raise _TooManyError
-            if sides[1].num_rows and not _bags(columns, *map(unpacked, sides)).can_be_assigned():
+            if after.num_rows and not _bags(columns, before, after).can_be_assigned():
                 return False
     return True
 

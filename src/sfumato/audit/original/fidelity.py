@@ -83,6 +83,9 @@ def check_fidelity(pair: ReleaseVsOriginal, check_roles: Declared) -> Iterator[C
         else:
             yield from check_sorted_buckets(*compared, kept, claims.recodings)
         pairs = (own for own in pairs if own.rule.name not in stated.moved)
+    if perturbation == FLIPPED and claims.suppressed_rows:
+        yield Check("cells", False, "there are suppressed rows, which cannot be distinguished from flipped ones")
+        return
     if perturbation == FLIPPED:
         yield from [_check_flipped(pairs, claims)] if pair.in_original_order else _check_flipped_bag(pairs, claims)
         return
@@ -222,7 +225,7 @@ def _listed_and_absent(original: Columns, claims: Claims) -> Iterator[Unchecked]
 
     Somebody may have declared such a value before the table was made. Under differential privacy all lists are public.
     """
-    if claims.perturbation is not None and claims.perturbation.kind == SYNTHETIC:
+    if claims.is_synthetic:
         return
     names = []
     for recoding in claims.recodings.values():
@@ -334,13 +337,12 @@ def _check_flipped(pairs: Iterator[_Pair], claims: Claims) -> Check:
     stated = claims.perturbation.n_cells_changed if claims.perturbation else 0
     problems, n_changed = [], 0
     for pair in pairs:
-        name = pair.rule.name
-        if not pair.rule.problem and len(pair.original) == len(pair.released):
-            n_different = int(pair.differ().sum())
-            n_changed += n_different if name in features else 0
-            problem = f"differs in {n_different:,} rows" if n_different and name not in features else ""
-        else:
-            problem = pair.rule.problem or "has suppressed rows, which cannot be distinguished from flipped ones"
+        name, problem = pair.rule.name, pair.rule.problem
+        n_different = 0 if problem else int(pair.differ().sum())
+        if name in features:
+            n_changed += n_different
+        elif n_different:
+            problem = f"differs in {n_different:,} rows"
         problems += [f"'{name}' {problem}"] if problem else []
     if n_changed != stated and not problems:
         problems.append(f"{n_changed:,} cells of features differ")

@@ -261,6 +261,13 @@ def summed(ids: NDArray[np.integer], row_counts: Counts, n: int) -> Counts:
     return sums
 
 
+def places_of_runs(first: NDArray[np.integer], last: NDArray[np.integer]) -> Ids:
+    """All places of runs, one run after the other."""
+    lengths = np.asarray(last - first, dtype=np.int64)
+    before = np.cumsum(lengths) - lengths
+    return np.asarray(np.arange(int(lengths.sum())) + np.repeat(np.asarray(first, dtype=np.int64) - before, lengths))
+
+
 def group_rows(columns: Columns, names: Sequence[str]) -> Classes:
     """Group the rows that are equal on the named columns; missing equals missing. No columns: one class of all rows."""
     columns.check_counted(names)
