@@ -6,7 +6,7 @@ Apart from the level that needs them, because no other check loads scikit-learn:
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -28,6 +28,8 @@ from sfumato.table.coding import CodedColumn
 
 Places = NDArray[np.int64]
 Numbers = NDArray[np.float64]
+Attacker = Callable[[Numbers, NDArray[np.bool_], Places, NDArray[np.bool_]], tuple[Places, Numbers]]
+"""Gives classes and the evidence for each in held-out rows, by cells, which are numbers, the target and these rows."""
 
 N_FOLDS = 10
 _SEED = 20_170_402
@@ -180,28 +182,20 @@ def _naive_bayes_of_intervals(
     return _naive_bayes(divided, np.zeros_like(is_numeric), target, is_held_out)
 
 
-def _tree(
-    cells: Numbers, is_numeric: NDArray[np.bool_], target: Places, is_held_out: NDArray[np.bool_]
-) -> tuple[Places, Numbers]:
-    """Probability of every class; categories are split in their order, which more splits make up for."""
-    return _trained(_small_tree(len(target)), cells, target, is_held_out)
-
-
 def _small_tree(n_rows: int, **limits: int) -> Any:
     fewest = max(5, n_rows // _LEAVES)
     return DecisionTreeClassifier(criterion="entropy", min_samples_leaf=fewest, random_state=0, **limits)
 
 
-def _forest(
-    cells: Numbers, is_numeric: NDArray[np.bool_], target: Places, is_held_out: NDArray[np.bool_]
-) -> tuple[Places, Numbers]:
-    return _trained(RandomForestClassifier(random_state=0), cells, target, is_held_out)
+def _by(model: Callable[[int], Any]) -> Attacker:
+    """Attack by a model for so many rows, which takes categories in their order: more splits make up for that."""
 
+    def attack(
+        cells: Numbers, is_numeric: NDArray[np.bool_], target: Places, is_held_out: NDArray[np.bool_]
+    ) -> tuple[Places, Numbers]:
+        return _trained(model(len(target)), cells, target, is_held_out)
 
-def _boosting(
-    cells: Numbers, is_numeric: NDArray[np.bool_], target: Places, is_held_out: NDArray[np.bool_]
-) -> tuple[Places, Numbers]:
-    return _trained(HistGradientBoostingClassifier(early_stopping=False, random_state=0), cells, target, is_held_out)
+    return attack
 
 
 def _logistic(
@@ -230,13 +224,13 @@ def _threads() -> Any:
     return ThreadpoolController()
 
 
-_ATTACKERS = {
+_ATTACKERS: Mapping[str, Attacker] = {
     "naive-bayes": _naive_bayes,
     "naive-bayes-discretized": _naive_bayes_of_intervals,
-    "c45": _tree,
+    "c45": _by(_small_tree),
     "logistic-regression": _logistic,
-    "random-forest": _forest,
-    "gradient-boosting": _boosting,
+    "random-forest": _by(lambda _: RandomForestClassifier(random_state=0)),
+    "gradient-boosting": _by(lambda _: HistGradientBoostingClassifier(early_stopping=False, random_state=0)),
 }
 _SAY_JOINT_PROBABILITIES = ("naive-bayes", "naive-bayes-discretized")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from sfumato.audit.checks import Check, Unchecked
 from sfumato.audit.claims import Claims
 from sfumato.audit.evidence import MEASURED
 from sfumato.audit.kinds import FindDetermining
-from sfumato.audit.levels.persons import check_person_suppression
+from sfumato.audit.levels.persons import Losses, check_person_suppression, losses_of_persons
 from sfumato.audit.levels.registry import level_of
 from sfumato.audit.levels.row_promises import check_row_promises
 from sfumato.audit.original.fidelity import check_description, check_fidelity
@@ -27,14 +26,16 @@ from sfumato.audit.reading.formulas import without_apostrophes
 from sfumato.audit.reading.row_order import check_row_order, is_sorted
 from sfumato.audit.reading.spelling import check_spelling
 from sfumato.errors import InvalidParameterError
-from sfumato.guarantees import Guarantee
+from sfumato.guarantees import Guarantee, KAnonymity
 from sfumato.schema import Schema
 from sfumato.table.coding import Source
 from sfumato.table.weighted import OpenColumn
 
 
-class AuditedRows(ABC):
+class AuditedRows:
     """A release and, where it is given, its original: the verbs that the one sequence of checks is made of.
+
+    They answer from tables in memory; rows that are elsewhere answer otherwise.
 
     Attributes
     ----------
@@ -42,6 +43,8 @@ class AuditedRows(ABC):
         What the manifest says, with the columns that cannot be checked without a key.
     released : Table or BinaryTable
         The cells of the release: rows, or distinct rows with their counts.
+    as_written : Columns
+        The cells of the release as they are in the file, where its rows are in memory.
     given : Columns or None
         The original, prepared as the manifest says.
     pair : ReleaseVsOriginal or None
@@ -58,6 +61,7 @@ class AuditedRows(ABC):
 
     claims: Claims
     released: AnyTable
+    as_written: Columns
     given: Columns | None = None
     pair: ReleaseVsOriginal | None = None
     source: Source | None = None
@@ -89,23 +93,23 @@ class AuditedRows(ABC):
         """Rows of the original that may be released; ``None`` where rows cannot be compared."""
         return None if self.pair is None else len(self.pair.rows)
 
-    @abstractmethod
     def values(self) -> Mapping[str, Iterable[pa.Array]]:
         """Released values, column by column; a feature has no spelling."""
+        return values_of(Columns(self.released))
 
-    @abstractmethod
     def check_spelling(self) -> Iterator[Check | Unchecked]:
         """Whether values have one spelling each."""
+        types = None if self.pair is None else types_of(self.pair.original)
+        return check_spelling(values_of(self.as_written), self.claims, types)
 
-    @abstractmethod
     def check_row_order(self) -> Check | Unchecked:
         """Whether released rows are in their canonical order."""
+        return check_row_order(self.as_written, self.claims)
 
     def check_kinds(self) -> Iterator[Check]:
         """Whether columns hold numbers where they are stated to, so far as their values are not listed."""
         return iter(())
 
-    @abstractmethod
     def level(self, guarantee: Guarantee) -> float:
         """Measure what is promised.
 
@@ -116,26 +120,33 @@ class AuditedRows(ABC):
         UndecidableError
             If it cannot be measured here.
         """
+        return level_of(guarantee, self.described, self.pair, self.population)
 
-    def risk(self, name: str) -> float | Unchecked:
-        """Measure a stated risk on the release alone, or say why that cannot be done here."""
+    def figure(self, name: str) -> float | Unchecked:
+        """Measure a stated figure on the release alone, or say why that cannot be done here."""
         return MEASURED[name](self.columns, self.claims)
 
-    @abstractmethod
     def check_person_suppression(self) -> Iterator[Check | Unchecked]:
         """Whether no larger share of the persons lost a row than may be suppressed."""
+        return check_person_suppression(self.claims, None if self.pair is None else self.losses)
 
-    @abstractmethod
+    def losses(self, promise: KAnonymity) -> Losses:
+        """Count the persons who lost a row."""
+        if self.pair is None:
+            raise AssertionError
+        return losses_of_persons(promise, self.pair)
+
     def check_row_promises(self) -> Iterator[Check | Unchecked]:
         """Count by persons what is promised of rows, if some persons have several."""
+        return check_row_promises(self.claims, self.given, self.pair)
 
-    @abstractmethod
     def check_penalty(self) -> Iterator[Check | Unchecked]:
         """Compare the stated certainty penalty with that of the released cells."""
+        return iter(()) if self.pair is None else self.pair.check_stated_penalty()
 
-    @abstractmethod
     def check_fidelity(self, roles: Declared) -> Iterator[Check | Unchecked]:
         """Compare the release with the original that it claims to come from, where rows can be compared."""
+        return iter(()) if self.pair is None else check_fidelity(self.pair, roles)
 
 
 class RowsInMemory(AuditedRows):
@@ -153,7 +164,7 @@ class RowsInMemory(AuditedRows):
         self.claims = claims
         self.released, unmarked = without_apostrophes(released, claims)
         self.prepared = [*unmarked]
-        self._as_written = Columns(self.released)
+        self.as_written = Columns(self.released)
         places = publisher.places
         if places is not None:
             if not np.array_equal(np.sort(places), np.arange(released.n_rows)):
@@ -161,12 +172,14 @@ class RowsInMemory(AuditedRows):
             self.released = self.released.take(places)  # in the original's order
         before = self._with_original(has)
         if before is not None:
+            own_rows = None if places is None else publisher.own_rows
+            has_order = places is not None or not is_sorted(self.claims)
             self.pair = ReleaseVsOriginal(
                 self.columns,
                 before,
                 self.claims,
-                in_original_order=places is not None or not is_sorted(self.claims),
-                own_rows=None if places is None else publisher.own_rows,
+                in_original_order=has_order and (own_rows is not None or not self.claims.suppressed_rows),
+                own_rows=own_rows,
             )
 
     def _with_original(self, has: AuditorHas[AnyTable]) -> Columns | None:
@@ -184,51 +197,6 @@ class RowsInMemory(AuditedRows):
         if has.register is not None:
             self.population = GivenPopulation(self.described, has.register, self.claims, original, has.key)
         return self.given if is_comparable and self.claims.input_parties is None else None
-
-    def values(self) -> dict[str, list[pa.Array]]:
-        """Distinct values of the columns."""
-        return values_of(Columns(self.released))
-
-    def check_spelling(self) -> Iterator[Check | Unchecked]:
-        """Look at all distinct values."""
-        types = None if self.pair is None else types_of(self.pair.original)
-        return check_spelling(values_of(self._as_written), self.claims, types)
-
-    def check_row_order(self) -> Check:
-        """Compare each row with the one before."""
-        return check_row_order(self._as_written, self.claims)
-
-    def level(self, guarantee: Guarantee) -> float:
-        """Measure it on the rows."""
-        return level_of(guarantee, self.described, self.pair, self.population)
-
-    def check_person_suppression(self) -> Iterator[Check | Unchecked]:
-        """Look up whose rows are released."""
-        return check_person_suppression(self.claims, self.pair)
-
-    def check_row_promises(self) -> Iterator[Check | Unchecked]:
-        """Look up whose rows are released."""
-        return check_row_promises(self.claims, self.given, self.pair)
-
-    def check_penalty(self) -> Iterator[Check]:
-        """Measure all cells."""
-        return iter(()) if self.pair is None else self.pair.check_stated_penalty()
-
-    def check_fidelity(self, roles: Declared) -> Iterator[Check | Unchecked]:
-        """Compare cell by cell."""
-        pair = self.pair
-        if pair is None:
-            return iter(())
-        return check_fidelity(
-            Columns(self.released),
-            pair.original,
-            self.claims,
-            check_roles=roles,
-            generalized=pair.read,
-            offered=pair.offered,
-            in_original_order=pair.in_original_order,
-            own_rows=pair.own_rows,
-        )
 
 
 def values_of(columns: Columns) -> dict[str, list[pa.Array]]:

@@ -235,14 +235,9 @@ def listed(names: Iterable[str], most: int = 5) -> str:
     return shown + (f" and {len(every) - most:,} more" if len(every) > most else "")
 
 
-def check_risk(name: str, value: float, found: float) -> Check:
-    """Whether a stated risk is what was found."""
-    label = name.replace("_", " ")
-    said = f"{label}: the manifest gives {value:.6g}, found {found:.6g}"
-    return Check(f"risk: {label}", agrees(value, found), said, value, found)
-
-
-def agrees(stated: float, found: float) -> bool:
-    """Whether a figure is what was found; a whole number to the last digit."""
-    is_count = isinstance(found, int) or float(found).is_integer()
-    return abs(stated - found) <= ROUNDING if is_count else agrees_in_three_digits(stated, found)
+def check_figure(part: str, name: str, stated: float, found: float) -> Check:
+    """Whether a stated figure is what was found: a whole number to the last digit, another one in three digits."""
+    label, is_count = name.replace("_", " "), float(found).is_integer()
+    passed = abs(stated - found) <= ROUNDING if is_count else agrees_in_three_digits(stated, found)
+    said = f"{label}: the manifest gives {stated:.6g}, found {found:.6g}"
+    return Check(f"{part}: {label}", passed, said, stated, found)

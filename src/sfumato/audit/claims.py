@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from typing import Any, TypeGuard
 
 from sfumato.errors import InvalidParameterError, ManifestRefusedError
 from sfumato.guarantees import DifferentialPrivacy, Guarantee, guarantee_from_dict
@@ -183,6 +183,11 @@ class Claims:
     unkeyed: frozenset[str] = frozenset()
     """Prepared columns whose cells rest on a secret that the audit was not given: they cannot be computed again."""
 
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether its rows are synthetic from noisy counts: nothing is said of the original then."""
+        return self.perturbation is not None and self.perturbation.kind == SYNTHETIC
+
     def names(self, *roles: Role) -> tuple[str, ...]:
         """Names of the released columns with one of these roles (all columns when none is given)."""
         return tuple(c.name for c in self.columns if not roles or c.role.is_one_of(roles))
@@ -201,7 +206,9 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
     check_form(manifest)
     _refuse_endless(manifest)
     source, output, missing, mechanism = (manifest[key] for key in ("input", "output", "missing", "mechanism"))
-    withholds = is_synthetic(manifest) or _promises_noise(manifest)
+    moved = manifest["perturbation"]
+    has_noise = any(promise["kind"] == DifferentialPrivacy.kind for promise in manifest["guarantees"])
+    withholds = has_noise or (moved is not None and moved["kind"] == SYNTHETIC)
     if source is None and not withholds:
         problem = "the manifest lacks input"
         raise ManifestRefusedError(problem)
@@ -247,7 +254,7 @@ def read_claims(manifest: Mapping[str, Any]) -> Claims:
         stated_disclosure=evidence.get("disclosure", {}),
         versions=manifest["versions"],
         seed=mechanism["seed"],
-        perturbation=_perturbation(moved) if (moved := manifest["perturbation"]) is not None else None,
+        perturbation=_perturbation(moved) if moved is not None else None,
         escapes_formulas=output.get("escaped_formulas") is True,
         prepared=_prepared(said.get("prepared", ())),
         read_as=said.get("read_as", {}),
@@ -351,17 +358,7 @@ def _check_operation(entry: Mapping[str, Any], place: str) -> None:
         raise ManifestRefusedError(problem)
 
 
-def is_synthetic(manifest: Mapping[str, Any]) -> bool:
-    """Whether a manifest says that its rows are synthetic from noisy counts: nothing is said of the original then."""
-    stated = manifest.get("perturbation")
-    return isinstance(stated, Mapping) and stated.get("kind") == SYNTHETIC
-
-
-def _promises_noise(manifest: Mapping[str, Any]) -> bool:
-    return any(promise["kind"] == DifferentialPrivacy.kind for promise in manifest["guarantees"])
-
-
-def is_number(found: object) -> bool:
+def is_number(found: object) -> TypeGuard[float]:
     """Whether an entry is a number that calculations can take: no truth value, not infinite, no endless digits."""
     if isinstance(found, bool) or not isinstance(found, int | float):
         return False

@@ -18,14 +18,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.audit.checks import GIVE_BOTH, GIVE_KEY, AuditReport, Check, Unchecked, agrees, check_risk, listed
-from sfumato.audit.claims import BUCKETED, ClaimedCommitment, Claims, is_number, is_synthetic, read_claims
+from sfumato.audit.checks import GIVE_BOTH, GIVE_KEY, AuditReport, Check, Unchecked, check_figure, listed
+from sfumato.audit.claims import BUCKETED, ClaimedCommitment, Claims, is_number, read_claims
 from sfumato.audit.descriptions import described_otherwise
-from sfumato.audit.levels.anonymity import SMALLEST_CLASS, UNIQUE_CLASSES, containment_level
+from sfumato.audit.levels.anonymity import SMALLEST_CLASS, containment_level
 from sfumato.audit.levels.buckets import LARGEST_SHARE
 from sfumato.audit.levels.diversity import DISTINCT
 from sfumato.audit.original.copies import COPIED_ROWS
 from sfumato.audit.original.preparation import keyed
+from sfumato.audit.original.release_vs_original import PENALTY
 from sfumato.audit.reading.columns import AnyTable, Columns
 from sfumato.audit.reading.equivalence import classes_of_rows
 from sfumato.audit.reading.values import GENERALIZED, numbers_in
@@ -36,30 +37,49 @@ from sfumato.schema import WITHHELD, Kind, Role
 from sfumato.table.binary import BinaryTable
 from sfumato.table.coding import Source
 
+Measure = Callable[[Columns, Claims], float]
+_SHARE_OF_UNIQUE = "SELECT coalesce(count(*) FILTER (size = 1) / sum(size), 0) FROM classes"
+_N_CLASSES = "SELECT count(*) FROM classes"
+_MEAN_CLASS = "SELECT coalesce(sum(size) / count(*), 0) FROM classes"
+
+
+def _of_quasi_identifiers(query: str) -> Measure:
+    """Ask the classes of rows that are equal on all quasi-identifiers."""
+
+    def measure(columns: Columns, claims: Claims) -> float:
+        with classes_of_rows(columns, columns.with_role(Role.QUASI_IDENTIFIER)) as classes:
+            return classes.ask(query)
+
+    return measure
+
+
+def _of_buckets(query: str) -> Measure:
+    """Ask the buckets."""
+
+    def measure(columns: Columns, claims: Claims) -> float:
+        with classes_of_rows(columns, [_bucket(claims)]) as buckets:
+            return buckets.ask(query)
+
+    return measure
+
+
+def _bucket(claims: Claims) -> str:
+    if claims.perturbation is None or claims.perturbation.bucket is None:
+        problem = "the release is not stated to be in buckets"
+        raise SchemaError(problem)
+    return claims.perturbation.bucket
+
 
 def _containment(columns: Columns, claims: Claims) -> float:
     return containment_level(columns, columns.with_role(Role.QUASI_IDENTIFIER))
-
-
-def _smallest_class(columns: Columns, claims: Claims) -> float:
-    with classes_of_rows(columns, columns.with_role(Role.QUASI_IDENTIFIER)) as classes:
-        return classes.ask(SMALLEST_CLASS)
-
-
-def _unique_fraction(columns: Columns, claims: Claims) -> float:
-    return _share_of_unique(columns, columns.with_role(Role.QUASI_IDENTIFIER))
 
 
 def _unique_rows(columns: Columns, claims: Claims) -> float:
     """Share of rows that no other row equals on everything that is released."""
     made = {name for name, claimed in claims.prepared.items() if claimed.has("pseudonym")}
     names = [name for name in columns.names if name not in made]  # a pseudonym is unique and says nothing
-    return _share_of_unique(columns, names)
-
-
-def _share_of_unique(columns: Columns, names: Sequence[str]) -> float:
     with classes_of_rows(columns, names) as classes:
-        return classes.ask(UNIQUE_CLASSES) / max(columns.n_rows, 1)
+        return classes.ask(_SHARE_OF_UNIQUE)
 
 
 def _least_different_values(columns: Columns, claims: Claims) -> float:
@@ -75,11 +95,6 @@ def _least_different_values(columns: Columns, claims: Claims) -> float:
     return min(found)
 
 
-def _smallest_bucket(columns: Columns, claims: Claims) -> float:
-    with classes_of_rows(columns, [_bucket(claims)]) as buckets:
-        return buckets.ask(SMALLEST_CLASS)
-
-
 def _largest_share(columns: Columns, claims: Claims) -> float:
     promised = [p.guarantee.sensitive for p in claims.promises if isinstance(p.guarantee, BucketDiversity)]
     if not promised:
@@ -92,25 +107,42 @@ def _largest_share(columns: Columns, claims: Claims) -> float:
     return max(found)
 
 
-def _bucket(claims: Claims) -> str:
-    if claims.perturbation is None or claims.perturbation.bucket is None:
-        problem = "the release is not stated to be in buckets"
+def _n_quasi(columns: Columns, claims: Claims) -> float:
+    return len(claims.names(Role.QUASI_IDENTIFIER))
+
+
+def _n_slices(columns: Columns, claims: Claims) -> float:
+    return len(claims.perturbation.slices) if claims.perturbation is not None else 0
+
+
+def _flipped(columns: Columns, claims: Claims) -> float:
+    n_cells = columns.n_rows * len(claims.names(Role.QUASI_IDENTIFIER))
+    if claims.perturbation is None or not n_cells:
+        problem = "no cell is stated to be flipped"
         raise SchemaError(problem)
-    return claims.perturbation.bucket
+    return claims.perturbation.n_cells_changed / n_cells
 
 
 UNIQUE_ROWS = "unique_row_fraction"
 """Risk over all released columns, which are more than those that are counted together where rows are not in memory."""
-MEASURED: Mapping[str, Callable[[Columns, Claims], float]] = {
+MEASURED: Mapping[str, Measure] = {
     "containment_level": _containment,
-    "anonymity_level": _smallest_class,
-    "unique_pattern_fraction": _unique_fraction,
+    "anonymity_level": _of_quasi_identifiers(SMALLEST_CLASS),
+    "unique_pattern_fraction": _of_quasi_identifiers(_SHARE_OF_UNIQUE),
     "least_different_sensitive_values": _least_different_values,
-    "smallest_bucket": _smallest_bucket,
+    "smallest_bucket": _of_buckets(SMALLEST_CLASS),
     "largest_share_of_a_sensitive_value": _largest_share,
     UNIQUE_ROWS: _unique_rows,
+    "n_features_released": _n_quasi,
+    "n_columns_released": _n_quasi,
+    "n_classes_of_cells": _of_quasi_identifiers(_N_CLASSES),
+    "n_groups": _of_buckets(_N_CLASSES),
+    "n_buckets": _of_buckets(_N_CLASSES),
+    "mean_rows_of_a_group": _of_buckets(_MEAN_CLASS),
+    "n_slices": _n_slices,
+    "flipped_fraction": _flipped,
 }
-"""Risks that are measured on the release alone; what a manifest says of the original is not re-computed."""
+"""Figures of risk and utility that are measured on the release alone."""
 
 
 SAMPLE_SIZES = ("estimated_on_rows", "grown_on_rows", "scored_on_rows")
@@ -120,81 +152,25 @@ ALL_ROWS = "of_rows"
 _LARGEST = 10**15  # larger numbers are no level of any table
 
 
-def check_stated_risk(claims: Claims, measure: Callable[[str], float | Unchecked]) -> Iterator[Check | Unchecked]:
-    """Measure the stated risks again over the released quasi-identifiers."""
-    for name in MEASURED:
-        if name not in claims.stated_risk:
-            continue
-        label, value = name.replace("_", " "), claims.stated_risk[name]
-        if not is_number(value) or abs(value) > _LARGEST:
-            yield Check(f"risk: {label}", False, f"{label}: the manifest gives no number")
-            continue
-        try:
-            found = measure(name)
-        except SchemaError as exc:
-            yield Check(f"risk: {label}", False, f"{label} cannot be measured: {exc}", value)
-            continue
-        yield found if isinstance(found, Unchecked) else check_risk(name, value, found)
-
-
-def check_counts(released: AnyTable, claims: Claims) -> Iterator[Check]:
-    """Count again what the manifest states of columns, slices, buckets and flipped cells."""
-    columns, stated = Columns(released), claims.stated_utility
-    for name, count in COUNTED_ANEW.items():
-        if name in stated:
-            found = count(columns, claims)
-            label, passed = name.replace("_", " "), is_number(stated[name]) and found is not None
-            passed = passed and agrees(stated[name], found or 0)
-            shown = "nothing" if found is None else f"{found:.6g}"
-            said = f"{label}: the manifest gives {stated[name]:.6g}, found {shown}"
-            yield Check(f"utility: {label}", passed, said if is_number(stated[name]) else f"{label}: no number")
-
-
-def _n_quasi(columns: Columns, claims: Claims) -> float:
-    return len(claims.names(Role.QUASI_IDENTIFIER))
-
-
-def _n_classes(columns: Columns, claims: Claims) -> float:
-    with classes_of_rows(columns, columns.with_role(Role.QUASI_IDENTIFIER)) as classes:
-        return classes.ask("SELECT count(*) FROM classes")
-
-
-def _n_buckets(columns: Columns, claims: Claims) -> float | None:
-    bucket = claims.perturbation.bucket if claims.perturbation is not None else None
-    return columns.coded(bucket).n_distinct if bucket is not None and bucket in columns else None
-
-
-def _mean_bucket(columns: Columns, claims: Claims) -> float | None:
-    n_buckets = _n_buckets(columns, claims)
-    return columns.n_rows / n_buckets if n_buckets else None
-
-
-def _n_slices(columns: Columns, claims: Claims) -> float:
-    return len(claims.perturbation.slices) if claims.perturbation is not None else 0
-
-
-def _flipped(columns: Columns, claims: Claims) -> float | None:
-    n_cells = columns.n_rows * len(claims.names(Role.QUASI_IDENTIFIER))
-    return claims.perturbation.n_cells_changed / n_cells if claims.perturbation is not None and n_cells else None
-
-
-COUNTED_ANEW: Mapping[str, Callable[[Columns, Claims], float | None]] = {
-    "n_features_released": _n_quasi,
-    "n_columns_released": _n_quasi,
-    "n_classes_of_cells": _n_classes,
-    "n_groups": _n_buckets,
-    "n_buckets": _n_buckets,
-    "mean_rows_of_a_group": _mean_bucket,
-    "n_slices": _n_slices,
-    "flipped_fraction": _flipped,
-}
-"""Figures of the utility that counts show."""
+def check_stated_figures(claims: Claims, measure: Callable[[str], float | Unchecked]) -> Iterator[Check | Unchecked]:
+    """Measure the stated figures again on the release."""
+    for part, every in (("risk", claims.stated_risk), ("utility", claims.stated_utility)):
+        for name, stated in every.items():
+            if name not in MEASURED:
+                continue
+            try:
+                found = measure(name)
+            except SchemaError as exc:
+                label = name.replace("_", " ")
+                yield Check(f"{part}: {label}", False, f"{label} cannot be measured: {exc}", stated)
+                continue
+            yield found if isinstance(found, Unchecked) else check_figure(part, name, stated, found)
 
 
 def taken_on_trust(claims: Claims, has_original: bool) -> Iterator[Unchecked]:
     """Name the figures that the publisher states and no check computes again."""
-    known = {*MEASURED, *SAMPLE_SIZES, ALL_ROWS, *COUNTED_ANEW, "suppressed_fraction"}
-    known |= {"global_certainty_penalty"} if has_original and _is_penalty_measured(claims) else set()
+    known = {*MEASURED, *SAMPLE_SIZES, ALL_ROWS, "suppressed_fraction"}
+    known |= {PENALTY} if has_original and _is_penalty_measured(claims) else set()
     is_counted = claims.perturbation is None or claims.perturbation.kind == BUCKETED  # other rows are nobody's copies
     known |= {COPIED_ROWS} if has_original and is_counted else set()
     parts = (claims.stated_utility, claims.stated_risk)
@@ -328,8 +304,7 @@ def check_samples(claims: Claims) -> Iterator[Check]:
         if not sizes and ALL_ROWS not in stated:
             continue
         label = " and ".join(name.replace("_", " ") for name in (*sizes, ALL_ROWS))
-        is_right = bool(sizes) and all(_is_count(stated[name], 1, n_rows) for name in sizes)
-        passed = is_right and _is_count(stated.get(ALL_ROWS), n_rows, n_rows)
+        passed = bool(sizes) and all(1 <= stated[name] <= n_rows for name in sizes) and stated.get(ALL_ROWS) == n_rows
         said = "are possible sizes of a sample" if passed else f"are not possible sizes of a sample of {n_rows:,} rows"
         yield Check(f"sample: {label}", passed, f"{label} in the manifest {said}")
 
@@ -340,26 +315,17 @@ def _n_rows(claims: Claims) -> int:
     return n_before - claims.n_incomplete_dropped - (claims.persons.n_dropped if claims.persons else 0)
 
 
-def _is_count(value: object, least: int, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-
-
 def check_suppression(claims: Claims) -> Iterator[Check]:
     """Whether the stated share of rows left out is that of the stated numbers, and within the mechanism's limit."""
     n_rows = _n_rows(claims)
     found = claims.suppressed_rows / n_rows if n_rows > 0 else 0.0
     if "suppressed_fraction" in claims.stated_utility:
-        stated = claims.stated_utility["suppressed_fraction"]
-        passed = is_number(stated) and agrees(stated, found)
-        shown = f"{stated:.6g}" if is_number(stated) else "no number"
-        message = f"suppressed fraction: the manifest gives {shown}, found {found:.6g}"
-        yield Check("utility: suppressed fraction", passed, message, stated if is_number(stated) else None, found)
+        yield check_figure("utility", "suppressed_fraction", claims.stated_utility["suppressed_fraction"], found)
     if "max_suppressed_fraction" in claims.parameters:
         limit = claims.parameters["max_suppressed_fraction"]
         if not is_number(limit) or not 0 <= limit <= 1:
-            yield Check(
-                "suppression limit", False, "the mechanism's limit of suppressed rows is not a number from 0 to 1"
-            )
+            said = "the mechanism's limit of suppressed rows is not a number from 0 to 1"
+            yield Check("suppression limit", False, said)
             return
         passed = claims.suppressed_rows <= Fraction(str(limit)) * max(n_rows, 0)
         message = f"the share of suppressed rows is {found:.6g}, the mechanism's limit is {limit:.6g}"
@@ -371,13 +337,13 @@ def check_figures(claims: Claims, manifest: Mapping[str, Any]) -> Iterator[Check
 
     Figures of a synthetic release follow from the released rows, and are compared to the last digit elsewhere.
     """
-    if is_synthetic(manifest):
+    if claims.is_synthetic:
         return
     levels = [p.audited for p in claims.promises if p.guarantee.rests_on_original]
-    exact = {"utility": {*COUNTED_ANEW, *_SIZES}, "risk": {*MEASURED, *_SIZES}}
+    exact = {*MEASURED, *SAMPLE_SIZES, ALL_ROWS}
     parts = [
-        [v for key, v in part.items() if key != _PENALTY and (isinstance(v, float) or key not in exact.get(name, ()))]
-        for name, part in manifest["evidence"].items()
+        [v for key, v in part.items() if key != PENALTY and (isinstance(v, float) or key not in exact)]
+        for part in manifest["evidence"].values()
     ]
     stated = list(_figures(parts))
     n_fine = sum(float(f"{figure:.2e}") != figure for figure in [*stated, *_figures(levels)])
@@ -392,7 +358,6 @@ def _is_likely(figure: float) -> bool:
 
 
 _LEAST_FIGURE, _LARGE = 1e-9, 10**6
-_PENALTY, _SIZES = "global_certainty_penalty", (*SAMPLE_SIZES, ALL_ROWS)
 
 
 def _figures(data: object) -> Iterator[float]:

@@ -23,11 +23,10 @@ from sfumato.audit.claims import Claims, read_claims
 from sfumato.audit.evidence import MEASURED, UNIQUE_ROWS
 from sfumato.audit.kinds import JUDGED, UndecidableError
 from sfumato.audit.levels.breach import coarsened_columns, determining_columns, measure_large
-from sfumato.audit.levels.persons import limit_of_persons, within_limit_of_persons
+from sfumato.audit.levels.persons import Losses
 from sfumato.audit.levels.persons_in_blocks import PersonsInBlocks
 from sfumato.audit.levels.registry import level_of
 from sfumato.audit.levels.row_promises import check_row_promises, person_column, promises_of_rows, said_of_rows
-from sfumato.audit.original.cell_rules import cell_rules
 from sfumato.audit.original.cells_in_blocks import check_cells
 from sfumato.audit.original.fidelity import check_description, check_rows
 from sfumato.audit.original.offered_rows import OfferedRows, order_of_rule
@@ -42,7 +41,7 @@ from sfumato.audit.reading.values import GENERALIZED, TYPICAL, is_text
 from sfumato.audit.verify import audit
 from sfumato.engines.persons import n_different
 from sfumato.engines.protocol import Rows
-from sfumato.errors import ColumnNotFoundError, InputError, InvalidParameterError, SchemaError
+from sfumato.errors import ColumnNotFoundError, InputError
 from sfumato.guarantees import BreachBound, Containment, Guarantee, KAnonymity, PrivacyGain
 from sfumato.progress import Progress
 from sfumato.schema import Kind, Role
@@ -234,10 +233,9 @@ class RowsInBlocks(AuditedRows):
     def _persons(self, guarantee: KAnonymity) -> PersonsInBlocks:
         if self.original is None or self.pair is None:
             raise AssertionError
-        rules = list(cell_rules(self.pair.released, self.pair.original, self.claims))
-        return PersonsInBlocks(guarantee, self._counted, self.original, rules, self._memory, self._progress)
+        return PersonsInBlocks(guarantee, self._counted, self.original, self.pair.rules, self._memory, self._progress)
 
-    def risk(self, name: str) -> float | Unchecked:
+    def figure(self, name: str) -> float | Unchecked:
         """Have DuckDB count what the distinct rows of the columns counted together do not show."""
         if name == UNIQUE_ROWS:
             return self._unique_rows()
@@ -248,7 +246,7 @@ class RowsInBlocks(AuditedRows):
                 least_different_values(self._written, quasi(own), own, self._memory, self._progress)
                 for own in sensitive
             )
-        return super().risk(name)
+        return super().figure(name)
 
     def _unique_rows(self) -> float | Unchecked:
         """Share of the rows that are unique on all released columns together."""
@@ -263,18 +261,9 @@ class RowsInBlocks(AuditedRows):
             return Unchecked("figures", f"the stated share of rows that are unique on all columns: {why}", IN_MEMORY)
         return n_unique / max(self._written.n_rows, 1)
 
-    def check_person_suppression(self) -> Iterator[Check | Unchecked]:
-        """Count the persons of rows that were left out."""
-        limited = limit_of_persons(self.claims)
-        if isinstance(limited, Check):
-            yield limited
-        if limited is None or isinstance(limited, Check) or self.original is None:
-            return
-        try:
-            losses = self._persons(limited).losses() if self.claims.suppressed_rows else (0, 0)
-        except (SchemaError, InvalidParameterError):
-            return  # the promise cannot be measured either, which is refused there
-        yield within_limit_of_persons(self.claims, *losses)
+    def losses(self, promise: KAnonymity) -> Losses:
+        """Count them by DuckDB."""
+        return (*self._persons(promise).losses(), "") if self.claims.suppressed_rows else (0, 0, "")
 
     def check_row_promises(self) -> Iterator[Check | Unchecked]:
         """Count by persons what is promised of rows; k and a breach bound can be, all others are an exception here."""
@@ -310,8 +299,7 @@ class RowsInBlocks(AuditedRows):
         rows = check_rows(pair.released, given, self.claims, self._offered)
         yield rows
         if rows.passed:
-            rules = list(cell_rules(pair.released, pair.original, self.claims))
-            yield from check_cells(self._written, original, rules, self.claims, self._memory, self._progress)
+            yield from check_cells(self._written, original, pair.rules, self.claims, self._memory, self._progress)
         else:
             yield Check("cells", False, "cells were not compared, because the numbers of rows do not fit")
         long = [n for n in self.claims.names() if self._written.is_open(n) or original.is_open(n)]

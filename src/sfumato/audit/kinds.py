@@ -12,12 +12,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.audit.checks import Check, Unchecked
+from sfumato.audit.checks import Check, Unchecked, listed
 from sfumato.audit.claims import Claims
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.population_table import GivenPopulation, InPopulation
 from sfumato.audit.reading.columns import AnyTable, Columns
 from sfumato.audit.reading.equivalence import EquivalenceClasses
+from sfumato.schema import Role
 
 FindDetermining = Callable[[Sequence[str], str], list[str]]
 
@@ -130,3 +131,16 @@ def judge(kind: str, judging: Judging) -> None:
         problem = f"how '{kind}' is judged is said twice"
         raise TypeError(problem)
     JUDGED[kind] = judging
+
+
+def check_quasi_identifiers(
+    kind: str, what: str, names: Sequence[str], claims: Claims, original: Columns | None
+) -> Check:
+    """Whether a promise speaks of all quasi-identifiers of the original, where their roles are known, and no others."""
+    expected = {*claims.names(Role.QUASI_IDENTIFIER), *claims.dropped_columns}
+    wrong = [name for name in names if name not in expected]
+    if original is not None:
+        wrong = sorted(set(original.with_role(Role.QUASI_IDENTIFIER)) ^ set(names))
+    said = "were released or dropped" if original is None else "are the original's quasi-identifiers"
+    said = f"are not the original's quasi-identifiers: {listed(wrong)}" if wrong else said
+    return Check(f"{kind}: {what}", not wrong, f"{kind}: the columns {what} {said}")

@@ -22,18 +22,17 @@ from sfumato.audit.checks import (
     agrees_in_three_digits,
     listed,
 )
-from sfumato.audit.claims import BUCKETED, SYNTHETIC, Claims, Promise, is_number, is_synthetic, read_claims
+from sfumato.audit.claims import BUCKETED, Claims, Promise, is_number, read_claims
 from sfumato.audit.descriptions import described_without_original
 from sfumato.audit.evidence import (
     check_commitment,
-    check_counts,
     check_digest,
     check_figures,
     check_hash,
     check_listed_labels,
     check_samples,
     check_shape,
-    check_stated_risk,
+    check_stated_figures,
     check_suppression,
     check_texts,
     taken_on_trust,
@@ -42,7 +41,7 @@ from sfumato.audit.kinds import JUDGED, Evidence, UndecidableError
 from sfumato.audit.levels.both_roles import check_both_roles, sensitive_and_known
 from sfumato.audit.levels.breach import sample_words
 from sfumato.audit.levels.buckets import check_bucket_numbers
-from sfumato.audit.levels.differential_privacy import NOISE, check_construction, check_exactness, unconfirmed
+from sfumato.audit.levels.differential_privacy import check_construction, check_exactness, unconfirmed
 from sfumato.audit.levels.persons import check_person_promise
 from sfumato.audit.levels.registry import (
     is_about_fitting_rows,
@@ -119,7 +118,11 @@ def audit(
     before = None if pair is None else pair.original
     is_union = claims.input_parties is not None
     found: list[Check | Unchecked] = [check_digest(manifest, claims), *rows.prepared]
-    found.extend(_check_hashes(claims, released_sha256, None if is_union else has.original_sha256, has.key))
+    if released_sha256 is not None:
+        found.append(check_hash(claims.output_sha256, released_sha256))
+    if claims.input_commitment is not None:
+        original_sha256 = None if is_union else has.original_sha256
+        found.append(check_commitment(claims.input_commitment, original_sha256, has.key))
     if file is not None:
         found.extend(check_file(file, claims, released_sha256))
         found.extend(rows.check_spelling())
@@ -127,7 +130,8 @@ def audit(
     found.extend(check_identifiers(rows.values(), claims))
     found.extend(check_shape(rows.released, columns, claims))
     found.extend(rows.check_kinds())
-    found.extend(_check_bucket_rule(columns, claims))
+    if (moved := claims.perturbation) is not None and moved.kind == BUCKETED:
+        found.extend(check_bucket_numbers(columns, moved.bucket or "", moved.slices, claims))
     found.extend(check_prepared(columns, claims))
     found.append(_check_promises_exist(claims))
     has_roles = has_all_roles(before, has.roles)
@@ -140,8 +144,7 @@ def audit(
         levels.append(next(of_level, None))
     if pair is not None and any(is_about_fitting_rows(promise.guarantee) for promise in claims.promises):
         found.extend(pair.check_what_holds())
-    found.extend(check_stated_risk(claims, rows.risk))
-    found.extend(check_counts(rows.described, claims))
+    found.extend(check_stated_figures(claims, rows.figure))
     found.extend(check_disclosure(rows.columns, claims))
     found.extend(check_figures(claims, manifest))
     found.extend(check_texts(claims, manifest))
@@ -156,16 +159,11 @@ def audit(
         found.extend(rows.check_fidelity(has.roles))
     if is_union and rows.given is not None:
         found.extend(check_part(columns, rows.given, claims, has.roles))
-    found.extend(_judge_noise(manifest, claims, columns, rows.given))
+    found.extend(unconfirmed(promise) for promise in claims.promises if not is_measurable(promise.guarantee))
+    if claims.is_synthetic:
+        found.append(check_exactness(columns, rows.given, claims))
     found.extend(_open_questions(claims, rows.given, has.roles))
     return AuditReport.of(found, levels)
-
-
-def _check_bucket_rule(released: Columns, claims: Claims) -> Iterator[Check]:
-    """Whether buckets are numbered and values placed by a rule that knows no order of rows."""
-    stated = claims.perturbation
-    if stated is not None and stated.kind == BUCKETED:
-        yield from check_bucket_numbers(released, stated.bucket or "", stated.slices, claims)
 
 
 def with_stated_levels(report: AuditReport, manifest: Mapping[str, Any]) -> AuditReport:
@@ -210,11 +208,7 @@ def _open_questions(claims: Claims, original: Columns | None, check_roles: Decla
 def _is_known_version(stated: str) -> bool:
     """Whether a manifest is by this version of the package or an earlier one."""
     own = re.match(VERSION["pattern"].removesuffix("$"), version("sfumato"))
-    return own is None or _numbers(stated) <= _numbers(own[0])
-
-
-def _numbers(stated: str) -> tuple[int, ...]:
-    return tuple(map(int, stated.split(".")))
+    return own is None or list(map(int, stated.split("."))) <= list(map(int, own[0].split(".")))
 
 
 def _undeclared(claims: Claims, declared: frozenset[str]) -> Iterator[Unchecked]:
@@ -235,33 +229,6 @@ def _undeclared(claims: Claims, declared: frozenset[str]) -> Iterator[Unchecked]
         yield Unchecked("roles", said, DECLARE)
 
 
-def _judge_noise(
-    manifest: Mapping[str, Any], claims: Claims, released: Columns, original: Columns | None
-) -> Iterator[Check | Unchecked]:
-    """Say what nobody can decide of rows drawn from noisy counts, and refuse those too exact for their noise."""
-    for promise in claims.promises:
-        if not is_measurable(promise.guarantee):
-            yield unconfirmed(promise)
-    if is_synthetic(manifest) and original is not None:
-        yield check_exactness(released, original, claims)
-    elif is_synthetic(manifest):
-        said = "whether the released counts are too exact for the stated noise, which needs the original"
-        yield Unchecked(NOISE, said, GIVE_ORIGINAL)
-
-
-def _check_hashes(
-    claims: Claims, released: str | None, original: str | None, key: bytes | None
-) -> Iterator[Check | Unchecked]:
-    if released is not None:
-        yield check_hash(claims.output_sha256, released)
-    if claims.input_commitment is not None:
-        yield check_commitment(claims.input_commitment, original, key)
-
-
-def _is_synthetic(claims: Claims) -> bool:
-    return claims.perturbation is not None and claims.perturbation.kind == SYNTHETIC
-
-
 def _check_further(evidence: Evidence) -> Iterator[Check | Unchecked]:
     for promise in evidence.claims.promises:
         if promise.guarantee.by_persons:
@@ -280,7 +247,7 @@ def _check_promises_exist(claims: Claims) -> Check:
         passed, said = False, f"{said}, and one of them twice"
     if alone := _asked_alone(claims):
         passed, said = False, f"{said}, and not the levels that the mechanism was asked for: {', '.join(alone)}"
-    if _is_synthetic(claims) and all(is_measurable(promise.guarantee) for promise in claims.promises):
+    if claims.is_synthetic and all(is_measurable(promise.guarantee) for promise in claims.promises):
         passed, said = False, f"{said}, and none about how its synthetic rows were drawn"
     return Check("promises", passed, f"the manifest promises {said}")
 
@@ -309,8 +276,9 @@ def _check_promise(
     except UndecidableError as exc:
         yield from _said_of_bound(promise, exc)
         return
-    except (SchemaError, InvalidParameterError) as exc:
-        yield _not_measured(promise, exc)
+    except (SchemaError, InvalidParameterError) as exc:  # and therefore not kept
+        promised = getattr(promise.guarantee, promise.guarantee.level.name)
+        yield Check(_level_name(promise), False, f"{kind} cannot be measured: {exc}", promised)
         return
     yield _check_level(promise, found, rows.n_offered, _merged_words(promise, columns))
     if levels_are_stated:
@@ -333,12 +301,6 @@ def _check_level(promise: Promise, found: float, n_rows: int | None, more: str) 
     sampled = "" if n_rows is None else sample_words(guarantee, n_rows)
     said += f", estimated on the audit's own {sampled}" if sampled else ""
     return Check(_level_name(promise), passed, f"{guarantee.name} {said}{more}", promised, _in_json(found))
-
-
-def _not_measured(promise: Promise, problem: Exception) -> Check:
-    """Say that a promise cannot be measured, and therefore not be kept."""
-    kind, promised = promise.guarantee.name, getattr(promise.guarantee, promise.guarantee.level.name)
-    return Check(_level_name(promise), False, f"{kind} cannot be measured: {problem}", promised)
 
 
 def _said_of_bound(promise: Promise, exc: UndecidableError) -> Iterator[Check | Unchecked]:
@@ -367,11 +329,6 @@ def _level_name(promise: Promise) -> str:
     return f"{promise.guarantee.name}: level"
 
 
-def _parameters(promise: Promise) -> tuple[str, ...]:
-    judging = JUDGED.get(promise.guarantee.kind)
-    return judging.parameters if judging is not None else ()
-
-
 def _check_coverage(promise: Promise, claims: Claims) -> Check:
     """Whether a promise speaks of every released quasi-identifier: one that it leaves out could single people out."""
     kind = promise.guarantee.name
@@ -384,8 +341,8 @@ def _check_coverage(promise: Promise, claims: Claims) -> Check:
 
 def _check_parameters(promise: Promise, claims: Claims) -> Iterator[Check]:
     """Whether the mechanism was run with the parameters that are promised."""
-    kind = promise.guarantee.name
-    for name in _parameters(promise):
+    kind, judging = promise.guarantee.name, JUDGED.get(promise.guarantee.kind)
+    for name in () if judging is None else judging.parameters:
         promised = getattr(promise.guarantee, name, None)
         if promised is not None and name not in claims.parameters and _is_left_out(name, claims):
             yield Check(f"{kind}: parameter {name}", False, f"{kind}: the mechanism's {name} is not stated")

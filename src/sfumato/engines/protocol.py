@@ -59,8 +59,6 @@ class Rows(ABC):
         How many persons there are, where some are known to have several rows: then persons are counted, not rows alone.
     """
 
-    keeps_order: ClassVar[bool]
-    """Whether every pass gives the rows in the order in which they are stored."""
     is_on_cluster: ClassVar[bool]
     """Whether rows are counted and written where they are, and a pass over them is to be avoided."""
     outline: Table

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from sfumato.audit.levels.anonymity import Patterns, _ones
+from sfumato.audit.levels.anonymity import Patterns
 from sfumato.guarantees import Guarantee
 from sfumato.schema import Column, Kind, Role, Schema
 from sfumato.table.binary import BinaryTable, Feature, as_binary_matrix
@@ -217,6 +217,6 @@ def sealed(manifest: dict[str, Any]) -> dict[str, Any]:
 
 def row_containment(columns, names):
     """AC(e) of every row, from the patterns that the audit takes the least of."""
-    patterns = Patterns(_ones(columns, names), columns.row_counts)
+    patterns = Patterns(columns.ones(names), columns.row_counts)
     levels = [patterns.n_rows_in(patterns.including(p)) for p in range(len(patterns.n_rows_with))]
     return np.array(levels, dtype=np.int64)[patterns.of_row]

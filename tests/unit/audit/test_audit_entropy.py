@@ -103,8 +103,8 @@ def test_a_quasi_identifier_left_out_is_found():
     """Without column c the largest entropy is smaller, so the gain looks larger."""
     promise = gain(("b",), ("a",), n_values={"a": 2, "b": 4}, cuts={})
 
-    assert failed(audited(promise, keep=("a", "y", "ward"))) == ["privacy-gain: counted columns"]
-    assert failed(audited(promise)) == ["privacy-gain: counted columns", "privacy-gain: columns"]
+    assert failed(audited(promise, keep=("a", "y", "ward"))) == ["privacy-gain: counted"]
+    assert failed(audited(promise)) == ["privacy-gain: counted", "privacy-gain: columns"]
     assert audited(promise, keep=("a", "y", "ward"), check_roles=False).passed
 
 
@@ -112,7 +112,7 @@ def test_columns_that_do_not_exist_are_found():
     promise = gain(columns=("a", "c", "ghost"), n_values=N_VALUES | {"ghost": 1})
 
     for check_roles in (True, False):
-        assert "privacy-gain: counted columns" in failed(audited(promise, check_roles=check_roles))
+        assert "privacy-gain: counted" in failed(audited(promise, check_roles=check_roles))
 
 
 @pytest.mark.parametrize(

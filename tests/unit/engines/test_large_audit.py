@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 from manifest_texts import text_of
 from sfumato.audit.auditor import AuditorHas
 from sfumato.audit.in_blocks import audit_rows, profile_rows
-from sfumato.audit.original.cell_rules import CellRule
 from sfumato.audit.original.cells_in_blocks import meaning_numbers
-from sfumato.audit.original.fidelity import are_in_order
 from sfumato.audit.profile import risk_profile
 from sfumato.audit.reading.block_counting import counted_rows
 from sfumato.audit.reading.columns import Columns, group_rows
@@ -290,35 +288,6 @@ def test_counts_are_those_of_the_rows(tmp_path):
     texts = zip(counted["town"].cells().to_pylist(), counted["illness"].cells().to_pylist(), strict=True)
     assert dict(zip(texts, counted.row_counts.tolist(), strict=True)) == expected
     assert counted_rows(large, [], PLENTY).row_counts.tolist() == [N_ROWS]
-
-
-def is_subsequence(original, released):
-    rest = iter(original)
-    return all(any(row == found for row in rest) for found in released)
-
-
-@given(
-    st.lists(st.integers(0, 2), max_size=200),
-    st.data(),
-)
-def test_rows_are_in_order_when_they_are_a_subsequence(original, data):
-    """Wherever blocks end, and only if no more rows are left out than stated."""
-    kept = data.draw(st.lists(st.booleans(), min_size=len(original), max_size=len(original)))
-    released = [row for row, is_kept in zip(original, kept, strict=True) if is_kept]
-    if released and data.draw(st.booleans()):
-        place = data.draw(st.integers(0, len(released) - 1))
-        released[place] = 2 - released[place]
-    cut = data.draw(st.integers(0, len(original)))
-    cut_released = data.draw(st.integers(0, len(released)))
-    rule = CellRule("a", "a", np.arange(3), np.arange(3))
-
-    def blocks(rows, at):
-        return iter([[np.array(rows[:at], dtype=np.int32)], [np.array(rows[at:], dtype=np.int32)]])
-
-    n_left_out = len(original) - len(released)
-    found = are_in_order([rule], blocks(original, cut), blocks(released, cut_released), n_left_out)
-
-    assert found == is_subsequence(original, released)
 
 
 VALUES = st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**40), 2**40))

@@ -12,62 +12,28 @@ from sfumato.audit.kinds import Judging, UndecidableError, judge
 from sfumato.audit.levels.persons import Ids, fewest_persons_by_fit, released_rows
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import AnyTable, Columns, Counts, distinct_patterns, group_rows, summed
-from sfumato.audit.reading.equivalence import EquivalenceClasses
-from sfumato.audit.reading.values import zero_one
-from sfumato.errors import NotBinaryError
 from sfumato.guarantees import Containment, KAnonymity, UniquePatterns
 
 SMALLEST_CLASS = "SELECT coalesce(min(size), 0) FROM classes"
 UNIQUE_CLASSES = "SELECT count(*) FILTER (size = 1) FROM classes"
 
 
-def measure(guarantee: KAnonymity, classes: EquivalenceClasses) -> float:
-    """Largest k that holds: the size of the smallest class; 0 for a table without rows, which keeps no promise."""
-    return classes.ask(SMALLEST_CLASS)
+UNIQUE_SHARE = "SELECT coalesce(count(*) FILTER (size = 1) / sum(size), 1) FROM classes"
 
-
-def measure_uniques(guarantee: UniquePatterns, classes: EquivalenceClasses) -> float:
-    """Share of the rows that are unique on the guarantee's columns; 1 for a table without rows, which keeps nothing."""
-    return classes.ask("SELECT coalesce(count(*) FILTER (size = 1) / sum(size), 1) FROM classes")
-
-
-judge(KAnonymity.kind, Judging(parameters=("k",), in_classes=measure))
+# The largest k that holds is the size of the smallest class. A table without rows has k = 0, and a share of unique rows
+# of 1, which keep no promise.
+judge(
+    KAnonymity.kind,
+    Judging(parameters=("k",), in_classes=lambda _, classes: classes.ask(SMALLEST_CLASS)),
+)
 judge(
     UniquePatterns.kind,
     Judging(
         parameters=("max_unique_fraction",),
-        in_classes=measure_uniques,
+        in_classes=lambda _, classes: classes.ask(UNIQUE_SHARE),
         over=lambda guarantee: guarantee.columns,
     ),
 )
-
-
-# 0/1 columns of distinct rows that stand for many: what containment is measured on where rows are not in memory.
-
-
-def counted_ones(columns: Columns, names: Sequence[str]) -> sp.csr_matrix:
-    """Return some 0/1 columns of a table of distinct rows as a matrix, the columns of a row's ones ascending.
-
-    Raises
-    ------
-    NotBinaryError
-        If a column holds anything but 0 and 1; a missing value is neither.
-    SchemaError
-        If a column was not counted together with the others.
-    """
-    columns.check_counted(names)
-    rows = []
-    for name in names:
-        column = columns.coded(name)
-        numbers = zero_one(column.values)
-        if numbers is None or (numbers < 0).any():
-            problem = f"holds something other than 0 and 1 ({column.n_distinct:,} distinct values)"
-            raise NotBinaryError(problem, column=name)
-        rows.append(np.flatnonzero(numbers[column.codes] == 1))
-    ends = np.cumsum([0, *map(len, rows)])
-    indices = np.concatenate([*rows, np.zeros(0, dtype=np.int64)])
-    ones = np.ones(len(indices), dtype=np.int8)
-    return sp.csc_matrix((ones, indices, ends), shape=(columns.n_entries, len(names))).tocsr()
 
 
 # k-anonymity by containment: how many rows have all the ones of a row.
@@ -142,11 +108,7 @@ def containment_level(columns: Columns, names: Sequence[str]) -> int:
     .. [kAC17] Zhang, Mohammed, Dave, Al Hasan: Feature Selection for Classification under Anonymity Constraint.
        Transactions on Data Privacy 10 (2017) 1-25.
     """
-    return _level(_ones(columns, names), columns.n_rows, columns.row_counts)
-
-
-def _ones(columns: Columns, names: Sequence[str]) -> sp.csr_matrix:
-    return columns.ones(names) if columns.row_counts is None else counted_ones(columns, names)
+    return _level(columns.ones(names), columns.n_rows, columns.row_counts)
 
 
 def _level(ones: sp.csr_matrix, n_rows: int, row_counts: Counts | None) -> int:
@@ -166,7 +128,7 @@ def _level(ones: sp.csr_matrix, n_rows: int, row_counts: Counts | None) -> int:
 def measure_containment(guarantee: Containment, released: AnyTable) -> float:
     """Largest k for which the revealing values of every row are those of at least k rows."""
     columns = Columns(released)
-    known = known_items(_ones(columns, guarantee.columns), guarantee.reveals)
+    known = known_items(columns.ones(guarantee.columns), guarantee.reveals)
     return _level(known, columns.n_rows, columns.row_counts)
 
 

@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from sfumato.audit.checks import Check
 from sfumato.audit.claims import ClaimedRecoding, Claims, Promise
 from sfumato.audit.reading.cells import contained, tokens_of
-from sfumato.audit.reading.columns import Columns, group_rows
-from sfumato.audit.reading.values import ranks
+from sfumato.audit.reading.columns import Columns, group_rows, places_of_runs
+from sfumato.audit.reading.values import GENERALIZED, ranks
 from sfumato.guarantees import AlphaKAnonymity, LDiversity
 from sfumato.schema import Kind, Role
 
 Ids = NDArray[np.int64]
-GENERALIZED = "generalized"
 BOUNDED_BY_CELLS = (LDiversity.kind, AlphaKAnonymity.kind)
 """Kinds whose level on disjoint cells is no better than that on the values."""
 
@@ -72,9 +71,9 @@ def overlapping_classes(
     pairs = np.unique(classes.ids * width + column.codes)
     of_class, of_pair = pairs // width, pairs % width
     first = np.searchsorted(cells, of_pair, side="left")
-    n_runs = np.searchsorted(cells, of_pair, side="right") - first
-    run = np.repeat(first, n_runs) + np.arange(n_runs.sum()) - np.repeat(np.cumsum(n_runs) - n_runs, n_runs)
-    owner = np.repeat(of_class, n_runs)
+    last = np.searchsorted(cells, of_pair, side="right")
+    run = places_of_runs(first, last)
+    owner = np.repeat(of_class, last - first)
     order = np.lexsort((starts[run], owner))
     owner, low, high = owner[order], starts[run][order], stops[run][order]
     # runs of one cell do not touch: neighbours in a class that do are of two cells
@@ -101,9 +100,7 @@ def _values_of_cells(values: pa.Array, recoding: ClaimedRecoding | None) -> tupl
     if recoding.kind is not Kind.CATEGORICAL:
         return read.cells, read.starts, read.stops
     lengths = read.stops - read.starts
-    place = (
-        np.repeat(read.starts, lengths) + np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    )
+    place = places_of_runs(read.starts, read.stops)
     rank_of_place = np.zeros(read.n_places, dtype=np.int64)
     rank_of_place[read.places] = ranks(known, Kind.CATEGORICAL)  # spellings of one value are one
     found = np.unique(np.column_stack([np.repeat(read.cells, lengths), rank_of_place[place]]), axis=0)

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 
 from sfumato.audit.checks import DECLARE, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
-from sfumato.audit.kinds import Evidence, FindDetermining, Judging, UndecidableError, judge
+from sfumato.audit.kinds import Evidence, FindDetermining, Judging, UndecidableError, check_quasi_identifiers, judge
 from sfumato.audit.levels.persons import released_rows
 from sfumato.audit.original.offered_rows import offered_rows
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
+from sfumato.audit.reading.block_counting import stored_type
 from sfumato.audit.reading.columns import Columns, group_rows
-from sfumato.engines.blocks.database import spilling_connection
+from sfumato.engines.blocks.database import batches_in_database
 from sfumato.engines.protocol import Rows
-from sfumato.errors import InputError, InvalidParameterError, SchemaError
+from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import BreachBound
 from sfumato.progress import Progress
 from sfumato.schema import Kind, Role
@@ -192,7 +193,8 @@ def lower_end(scores: Numbers, baseline: Numbers, confidence: float) -> float:
 def check_breach_promise(guarantee: BreachBound, evidence: Evidence) -> Iterator[Check | Unchecked]:
     """Whether a bound compares with what it should, and what it protects is not simply released."""
     claims, original, check_roles = evidence.claims, evidence.original, evidence.has_roles
-    yield _check_baseline(guarantee, claims, original if check_roles else None)
+    compared = original if check_roles else None  # with more columns to compare with, any release would look safe
+    yield check_quasi_identifiers(guarantee.name, "compared with", guarantee.baseline, claims, compared)
     yield _check_sensitive(guarantee, claims, original, check_roles)
     if original is not None and check_roles:
         yield _check_numeric(guarantee, original)
@@ -201,19 +203,6 @@ def check_breach_promise(guarantee: BreachBound, evidence: Evidence) -> Iterator
         yield Unchecked("roles", f"{guarantee.name}: {said}", DECLARE)
     if original is not None and guarantee.sensitive in original:
         yield _check_given_away(guarantee, claims, original, evidence.find_determining)
-
-
-def _check_baseline(guarantee: BreachBound, claims: Claims, original: Columns | None) -> Check:
-    """With more columns to compare with, and stronger ones, any release would look safe."""
-    expected = {*claims.names(Role.QUASI_IDENTIFIER), *claims.dropped_columns}
-    wrong = [name for name in guarantee.baseline if name not in expected]
-    if original is not None:
-        quasi = set(original.with_role(Role.QUASI_IDENTIFIER))
-        wrong = sorted(quasi ^ set(guarantee.baseline))
-    said = f"are not the original's quasi-identifiers: {listed(wrong)}"
-    if not wrong:
-        said = "were released or dropped" if original is None else "are the original's quasi-identifiers"
-    return Check(f"{guarantee.name}: compared with", not wrong, f"{guarantee.name}: the columns compared with {said}")
 
 
 def _check_numeric(guarantee: BreachBound, original: Columns) -> Check:
@@ -336,14 +325,13 @@ judge(
 _SHARE_OF_PAIRS = 16
 _BYTES_A_PAIR = 8
 FIGURE_NAMES = ("n_rows", "n_values", "n_wanted", "n_pairs", "n_right", "n_common")
-_PAIRS = "CREATE TEMP TABLE pairs AS SELECT c, w, count(*) AS n FROM cells GROUP BY c, w"
 FIGURES = """
-WITH wanted AS (SELECT w, sum(n) AS n FROM {pairs} GROUP BY w),
+WITH wanted AS (SELECT w, sum(n) AS n FROM pairs GROUP BY w),
 common AS (SELECT w, n FROM wanted ORDER BY n DESC, w NULLS LAST LIMIT 1),
 by_value AS (
     SELECT count(*) AS n_pairs, sum(n) AS n, max(n) AS known,
         sum(CASE WHEN w IS NOT DISTINCT FROM common_w THEN n ELSE 0 END) AS guessed
-    FROM {pairs}, (SELECT w AS common_w FROM common) GROUP BY c
+    FROM pairs, (SELECT w AS common_w FROM common) GROUP BY c
 )
 SELECT CAST(sum(n) AS BIGINT) AS a, count(*) AS b, (SELECT count(*) FROM wanted) AS c,
     CAST(sum(n_pairs) AS BIGINT) AS d,
@@ -351,7 +339,7 @@ SELECT CAST(sum(n) AS BIGINT) AS a, count(*) AS b, (SELECT count(*) FROM wanted)
     (SELECT CAST(n AS BIGINT) FROM common) AS f
 FROM by_value
 """
-"""SQL that DuckDB and Spark take alike: :data:`FIGURE_NAMES`, from the pairs of values with how often each occurs."""
+""":data:`FIGURE_NAMES`, from the pairs of values with how often each occurs."""
 
 
 def measure_large(guarantee: BreachBound, original: Rows, progress: Progress | None = None) -> float:
@@ -407,33 +395,13 @@ def _with_few_pairs(original: Rows, names: Sequence[str], sensitive: str, memory
 
 def _determines(original: Rows, name: str, sensitive: str, memory: int) -> bool:
     """Count pairs of one column by DuckDB, which spills them."""
-    import duckdb
-
-    failures: list[Exception] = []
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        try:
-            for block in original.blocks([name, sensitive]):
-                yield pa.record_batch([pa.array(block[name]), pa.array(block[sensitive])], names=["c", "w"])
-        except Exception as exc:  # kept, for the engine hides it
-            failures.append(exc)
-            raise
-
-    types = [_stored_type(original, column) for column in (name, sensitive)]
-    reader = pa.RecordBatchReader.from_batches(pa.schema(list(zip("cw", types, strict=True))), batches())
-    try:
-        with spilling_connection(memory) as connection:
-            connection.register("cells", reader)
-            connection.execute(_PAIRS)
-            (figures,) = connection.execute(FIGURES.format(pairs="pairs")).fetchall()
-    except (duckdb.Error, pa.ArrowException):
-        if failures:
-            raise failures[0] from None
-        problem = "its values cannot be counted in the given memory"
-        hint = "give more memory, or free disk space for spilling"
-        raise InputError(problem, path=original.place, column=name, hint=hint, remedy=("memory",)) from None
+    types = [stored_type(original, column) for column in (name, sensitive)]
+    schema = pa.schema(list(zip("cw", types, strict=True)))
+    blocks = original.blocks([name, sensitive])
+    batches = (
+        pa.record_batch([pa.array(block[column]) for column in (name, sensitive)], names=["c", "w"]) for block in blocks
+    )
+    with batches_in_database(schema, batches, memory, original.place) as (connection, cells):
+        cells.aggregate("c, w, count(*) AS n", "c, w").create("pairs")
+        (figures,) = connection.execute(FIGURES).fetchall()
     return figures_determine(**dict(zip(FIGURE_NAMES, figures, strict=True)))
-
-
-def _stored_type(original: Rows, name: str) -> pa.DataType:
-    return original.outline[name].values.type if original.is_open(name) else pa.int32()

@@ -22,7 +22,6 @@ from sfumato.audit.claims import Claims
 from sfumato.audit.kinds import Evidence, Judging, judge
 from sfumato.audit.levels.anonymity import SMALLEST_CLASS
 from sfumato.audit.reading.columns import Columns, Refinement
-from sfumato.audit.reading.equivalence import EquivalenceClasses
 from sfumato.audit.reading.row_order import dense_ranks
 from sfumato.audit.reading.values import texts_of
 from sfumato.guarantees import BucketDiversity, BucketSize
@@ -35,20 +34,11 @@ UNSTATED_SEED = 0
 """Seed of the order within buckets where the manifest states none: that order hides nothing, and so may be public."""
 
 
-def measure_size(guarantee: BucketSize, buckets: EquivalenceClasses) -> float:
-    """Rows of the smallest bucket; 0 for a table without rows."""
-    return buckets.ask(SMALLEST_CLASS)
-
-
-def measure_diversity(guarantee: BucketDiversity, buckets: EquivalenceClasses) -> float:
-    """Rows of a bucket over those with its most frequent sensitive value, in the least diverse bucket.
-
-    Of each bucket the rows that are equal on ``beside`` count by themselves. 0 for a table without rows.
-    """
-    return buckets.ask(LEAST_RATIO)
-
-
 LEAST_RATIO = "SELECT coalesce(min(size / n), 0) FROM pairs"
+"""Rows of a bucket over those with its most frequent sensitive value, in the least diverse bucket.
+
+Of each bucket the rows that are equal on ``beside`` count by themselves. 0 for a table without rows.
+"""
 LARGEST_SHARE = "SELECT coalesce(max(n / size), 0) FROM pairs"
 
 
@@ -170,7 +160,7 @@ judge(
     BucketSize.kind,
     Judging(
         parameters=("k",),
-        in_classes=measure_size,
+        in_classes=lambda _, buckets: buckets.ask(SMALLEST_CLASS),
         over=lambda guarantee: (guarantee.bucket,),
         further=_check_stated,
     ),
@@ -179,7 +169,7 @@ judge(
     BucketDiversity.kind,
     Judging(
         parameters=("l",),
-        in_classes=measure_diversity,
+        in_classes=lambda _, buckets: buckets.ask(LEAST_RATIO),
         over=lambda guarantee: (guarantee.bucket, *guarantee.beside),
         further=_check_stated,
     ),

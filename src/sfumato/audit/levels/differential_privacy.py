@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.checks import Check, Unchecked, listed
+from sfumato.audit.checks import GIVE_ORIGINAL, Check, Unchecked, listed
 from sfumato.audit.claims import COUNTS, SELECTION, SYNTHETIC, ClaimedRecoding, Claims, Promise, Spending, is_number
 from sfumato.audit.kinds import Judging, judge
 from sfumato.audit.reading.columns import Columns
@@ -404,8 +404,11 @@ class ClassCells:
     is_evenly_spaced: bool = False
 
 
-def check_exactness(released: Columns, original: Columns, claims: Claims) -> Check | Unchecked:
+def check_exactness(released: Columns, original: Columns | None, claims: Claims) -> Check | Unchecked:
     """Refuse counts that are too exact for the stated noise; otherwise say that this cannot be decided."""
+    if original is None:
+        said = "whether the released counts are too exact for the stated noise, which needs the original"
+        return Unchecked(NOISE, said, GIVE_ORIGINAL)
     stated = claims.perturbation
     scale = next((spent.scale for spent in stated.budget if spent.step == COUNTS), 0.0) if stated else 0.0
     threshold = stated.threshold if stated else 0

@@ -140,12 +140,11 @@ def closeness(classes: EquivalenceClasses, distance: str) -> float:
     return classes.ask(ORDERED if distance == "ordered" else EQUAL)
 
 
-def measure_closeness(guarantee: TCloseness, classes: EquivalenceClasses) -> float:
-    """Smallest t that holds, in the guarantee's distance."""
-    return closeness(classes, guarantee.distance)
-
-
 judge(
     TCloseness.kind,
-    Judging(parameters=("t", "distance"), in_classes=measure_closeness, between_spellings=True),
+    Judging(
+        parameters=("t", "distance"),
+        in_classes=lambda guarantee, classes: closeness(classes, guarantee.distance),
+        between_spellings=True,
+    ),
 )

@@ -10,12 +10,11 @@ import numpy as np
 
 from sfumato.audit.checks import DECLARE, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
-from sfumato.audit.kinds import Evidence, Judging, judge
+from sfumato.audit.kinds import Evidence, Judging, check_quasi_identifiers, judge
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.values import numbers_in
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import PrivacyGain
-from sfumato.schema import Role
 from sfumato.table.coding import CodedColumn
 from sfumato.table.weighted import OpenColumn, WeightedColumn
 
@@ -81,7 +80,8 @@ def check_gain_promise(guarantee: PrivacyGain, evidence: Evidence) -> Iterator[C
     """Whether a gain counts only columns that are gone, and all columns that should be counted, with all values."""
     claims, pair, check_roles = evidence.claims, evidence.release_vs_original, evidence.has_roles
     yield _check_removed(guarantee, claims)
-    yield _check_columns(guarantee, claims, pair if check_roles else None)
+    counted = pair.original if pair is not None and check_roles else None  # with fewer columns the gain looks larger
+    yield check_quasi_identifiers(guarantee.kind, "counted", list(guarantee.n_values), claims, counted)
     if pair is None or not check_roles:
         said = "whether the columns counted are all quasi-identifiers of the original"
         yield Unchecked("roles", f"{guarantee.kind}: {said}", DECLARE)
@@ -94,18 +94,6 @@ def _check_removed(guarantee: PrivacyGain, claims: Claims) -> Check:
     wrong = [name for name in guarantee.removed if name in released or name not in claims.dropped_columns]
     said = f"are released or not stated as dropped: {listed(wrong)}" if wrong else "are not released"
     return Check(f"{guarantee.kind}: removed", not wrong, f"{guarantee.kind}: the columns counted as removed {said}")
-
-
-def _check_columns(guarantee: PrivacyGain, claims: Claims, pair: ReleaseVsOriginal | None) -> Check:
-    """With a column left out, the largest entropy is smaller and the gain looks larger."""
-    expected = {*claims.names(Role.QUASI_IDENTIFIER), *claims.dropped_columns}
-    wrong = [name for name in guarantee.n_values if name not in expected]
-    if pair is not None:
-        wrong = sorted(set(pair.original.with_role(Role.QUASI_IDENTIFIER)) ^ set(guarantee.n_values))
-    said = f"are not the original's quasi-identifiers: {listed(wrong)}"
-    if not wrong:
-        said = "were released or dropped" if pair is None else "are the original's quasi-identifiers"
-    return Check(f"{guarantee.kind}: counted columns", not wrong, f"{guarantee.kind}: the columns counted {said}")
 
 
 def _check_values(guarantee: PrivacyGain, pair: ReleaseVsOriginal) -> Check:

@@ -31,7 +31,7 @@ from sfumato.audit.original.assignment import Pairs
 from sfumato.audit.original.consistency import Consistency
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.cells import ColumnBits, ones, packed
-from sfumato.audit.reading.columns import Classes
+from sfumato.audit.reading.columns import Classes, places_of_runs
 from sfumato.guarantees import GlobalAnonymity, KKAnonymity
 
 Ids = NDArray[np.int64]
@@ -164,8 +164,7 @@ class PersonsThatFit:
         keys, n_waiting = [np.zeros(0, dtype=np.int64)], 0
         for own, other in self.pairs(is_open):
             lengths = first[other + 1] - first[other]
-            within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-            person = held[np.repeat(first[other], lengths) + within] % n_persons
+            person = held[places_of_runs(first[other], first[other + 1])] % n_persons
             keys.append(np.unique(np.repeat(own, lengths) * n_persons + person))
             n_waiting += len(keys[-1])
             if n_waiting > _MOST_WAITING + 2 * len(keys[0]):
@@ -253,24 +252,21 @@ def _fewest_to_fill(indptr: NDArray[np.integer], most: Ids, n_rows: Ids) -> int:
     return int(needed.min(initial=np.iinfo(np.int64).max))
 
 
-def _measure_kk(guarantee: KKAnonymity, pair: ReleaseVsOriginal) -> float:
-    return pair.consistency(guarantee.columns).level_kk
-
-
-def _measure_global(guarantee: GlobalAnonymity, pair: ReleaseVsOriginal) -> float:
-    return pair.consistency(guarantee.columns).level_global
-
-
-for _kind, _of_rows, _of_persons in (
-    (KKAnonymity.kind, _measure_kk, measure_kk_by_persons),
-    (GlobalAnonymity.kind, _measure_global, measure_global_by_persons),
-):
-    judge(
-        _kind,
-        Judging(
-            parameters=("k",),
-            with_original=_of_rows,
-            by_persons=_of_persons,
-            is_about_fitting_rows=True,
-        ),
-    )
+judge(
+    KKAnonymity.kind,
+    Judging(
+        parameters=("k",),
+        with_original=lambda guarantee, pair: pair.consistency(guarantee.columns).level_kk,
+        by_persons=measure_kk_by_persons,
+        is_about_fitting_rows=True,
+    ),
+)
+judge(
+    GlobalAnonymity.kind,
+    Judging(
+        parameters=("k",),
+        with_original=lambda guarantee, pair: pair.consistency(guarantee.columns).level_global,
+        by_persons=measure_global_by_persons,
+        is_about_fitting_rows=True,
+    ),
+)

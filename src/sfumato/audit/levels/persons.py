@@ -9,24 +9,21 @@ group is well represented by persons if as many different persons carry as many 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from sfumato.audit.checks import DECLARE, Check, Unchecked
-from sfumato.audit.claims import Claims
+from sfumato.audit.claims import Claims, is_number
 from sfumato.audit.kinds import JUDGED, Evidence, UndecidableError
 from sfumato.audit.original.assignment import Pairs, TooManyPairsError
-from sfumato.audit.original.cell_rules import CellRule, FittingRule, cell_rules, codes_of
 from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.reading.columns import Classes, group_rows
-from sfumato.audit.reading.equivalence import EquivalenceClasses, classes_of_persons
+from sfumato.audit.reading.equivalence import EquivalenceClasses, classes_of_persons, largest_matchings
 from sfumato.audit.reading.values import ranks, spelled_ranks
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import Containment, Guarantee, KAnonymity
@@ -34,7 +31,6 @@ from sfumato.guarantees.anonymity import ROWS_AND_PERSONS
 from sfumato.schema import Role
 
 Ids = NDArray[np.int64]
-_NO_CELL = -1
 
 
 @dataclass(frozen=True)
@@ -48,10 +44,9 @@ class ReleasedRows:
 def released_rows(columns: tuple[str, ...], pair: ReleaseVsOriginal) -> ReleasedRows:
     """Find which rows of the original each group of equal released rows holds.
 
-    Where every row is released in the order of the original, which another check compares, or the publisher says which
-    rows they are, which that check compares as well, rows tell whose they are.
-    Else the rows of a group are all rows of the original that fit its cells, if each fits one group only and none of
-    them is missing.
+    Where it is known which row of the original each released one is, which another check compares, rows tell whose they
+    are. Else the rows of a group are all rows of the original that fit its cells, if each fits one group only and none
+    of them is missing.
 
     Raises
     ------
@@ -63,20 +58,19 @@ def released_rows(columns: tuple[str, ...], pair: ReleaseVsOriginal) -> Released
         If sorted rows do not tell it: some original rows fit several groups. Whoever measures says what holds anyway.
     """
     classes = group_rows(pair.released, columns)
-    if not pair.in_original_order:
-        of_row = None if pair.fitting is None else pair.fitting.group_of_originals(classes.ids)
-        if of_row is None:
-            problem = "rows are sorted, and some original rows fit several groups"
-            raise UndecidableError(problem)
-        _require_whole(of_row, classes.sizes)
-        return ReleasedRows(pair.rows[of_row >= 0], of_row[of_row >= 0])
-    if pair.own_rows is not None:
-        return ReleasedRows(pair.own_rows, classes.ids)
-    if len(pair.rows) == pair.released.n_rows:
-        return ReleasedRows(pair.rows, classes.ids)
-    of_row = _groups_that_fit(columns, pair, classes.ids)
+    if pair.in_original_order:
+        own_rows = pair.rows if pair.own_rows is None else pair.own_rows
+        if len(own_rows) != len(classes.ids):
+            raise InvalidParameterError("rows", "the numbers differ", allowed="one released row for each original one")
+        return ReleasedRows(own_rows, classes.ids)
+    of_row = None if pair.fitting is None else pair.fitting.group_of_originals(classes.ids)
+    if of_row is None:
+        problem = "rows are sorted, and some original rows fit several groups"
+        raise UndecidableError(problem)
     is_released = of_row >= 0
-    _require_whole(of_row, classes.sizes)
+    if not np.array_equal(np.bincount(of_row[is_released], minlength=len(classes.sizes)), classes.sizes):
+        problem = "some rows of a group were left out, and others not"
+        raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
     return ReleasedRows(pair.rows[is_released], of_row[is_released])
 
 
@@ -102,12 +96,6 @@ def _fewest_persons(fitting: Pairs | None, classes: Classes, persons: NDArray[np
     filled = before - before[np.minimum(starts, len(before) - 1)][of_group]
     needed = np.bincount(of_group[filled < classes.sizes[of_group]], minlength=len(classes.sizes))
     return int(needed.min(initial=len(persons)))
-
-
-def _require_whole(of_row: Ids, sizes: Ids) -> None:
-    if not np.array_equal(np.bincount(of_row[of_row >= 0], minlength=len(sizes)), sizes):
-        problem = "some rows of a group were left out, and others not"
-        raise InvalidParameterError("rows", problem, allowed="released or left out group by group")
 
 
 def level_by_persons(guarantee: Guarantee, pair: ReleaseVsOriginal) -> float:
@@ -159,58 +147,14 @@ class PersonValues:
         """Size of the largest matching of values and persons in the group where that is smallest."""
         if not len(self.groups):
             return 0.0
-        (of_value, group_of_value), (of_person, _) = (_pairs(self.groups, own) for own in (self.values, self.persons))
-        shape = len(group_of_value), int(of_person.max()) + 1
-        edges = sp.csr_matrix((np.ones(len(of_value), dtype=np.int64), (of_value, of_person)), shape=shape)
-        has_partner = maximum_bipartite_matching(edges, perm_type="column") >= 0
-        return float(np.bincount(group_of_value, weights=has_partner).min())
+        n_persons = int(self.persons.max()) + 1
+        pairs, of_row = np.unique(self.groups * n_persons + self.persons, return_inverse=True)
+        n_groups = int(self.groups.max()) + 1
+        return float(largest_matchings(pairs // n_persons, of_row.reshape(-1), self.values, n_groups).min())
 
     def classes(self) -> AbstractContextManager[EquivalenceClasses]:
         """Count persons."""
         return classes_of_persons(self.groups, self.persons, self.values)
-
-
-def _pairs(groups: Ids, own: Ids) -> tuple[Ids, Ids]:
-    """Give each row the number of its pair of a group and something, by group first, and each pair its group."""
-    n_own = int(own.max(initial=0)) + 1
-    keys, numbers = np.unique(groups * n_own + own, return_inverse=True)
-    return numbers.reshape(-1).astype(np.int64), keys // n_own
-
-
-def _groups_that_fit(columns: tuple[str, ...], pair: ReleaseVsOriginal, of_released: Ids) -> Ids:
-    """Group of released rows whose cells each offered row of the original fits; -1 where there is none."""
-    rules = {rule.name: rule for rule in cell_rules(pair.released, pair.original, pair.claims, pair.read)}
-    width = len(columns)
-    released = np.zeros((len(of_released), width), dtype=np.int64)
-    fitting = np.zeros((len(pair.rows), width), dtype=np.int64)
-    for i, name in enumerate(columns):
-        rule, cells = rules[name], codes_of(pair.released, name)
-        released[:, i] = cells if isinstance(rule, FittingRule) else rule.found[cells]
-        fitting[:, i] = cell_of_value(rule)[codes_of(pair.original, rule.column)[pair.rows]]
-    both = np.concatenate([released, fitting])
-    numbers = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
-    group_of = np.full(int(numbers.max(initial=-1)) + 1, _NO_CELL)
-    group_of[numbers[: len(released)]] = of_released
-    if (group_of[numbers[: len(released)]] != of_released).any():
-        problem = "cells are typical of a class, and do not tell which rows were left out"
-        raise UndecidableError(problem)
-    return np.asarray(group_of[numbers[len(released) :]])
-
-
-def cell_of_value(rule: CellRule) -> Ids:
-    """Released cell that each value of the original fits, where it fits one only; -1 where none does."""
-    if rule.problem:
-        raise InvalidParameterError("cells", f"'{rule.name}' {rule.problem}", allowed="those of the original")
-    if not isinstance(rule, FittingRule) or rule.read is None:
-        return np.asarray(rule.expected, dtype=np.int64)
-    read = rule.read
-    at_place = np.full(read.n_places + 1, _NO_CELL)
-    for cell, start, stop in zip(read.cells.tolist(), read.starts.tolist(), read.stops.tolist(), strict=True):
-        if (at_place[start:stop] != _NO_CELL).any():
-            problem = f"cells of '{rule.name}' overlap, and rows were left out"
-            raise InvalidParameterError("cells", problem, allowed="such that each value fits one of them")
-        at_place[start:stop] = cell
-    return np.asarray(at_place[read.places], dtype=np.int64)
 
 
 def check_person_promise(guarantee: Guarantee, evidence: Evidence) -> Iterator[Check | Unchecked]:
@@ -228,50 +172,53 @@ def check_person_promise(guarantee: Guarantee, evidence: Evidence) -> Iterator[C
         yield Unchecked("roles", f"that '{name}' tells persons apart is the manifest's word", DECLARE)
 
 
-def check_person_suppression(claims: Claims, pair: ReleaseVsOriginal | None) -> Iterator[Check | Unchecked]:
-    """Whether no larger share of the persons lost a row than may be suppressed, where the manifest says so."""
-    promise = limit_of_persons(claims)
-    if isinstance(promise, Check):
-        yield promise
-    if promise is None or isinstance(promise, Check) or pair is None:
-        return
-    persons = pair.original.coded(promise.unit).codes[pair.rows]
-    try:
-        kept = released_rows(promise.columns, pair).places
-    except UndecidableError as exc:
-        at_most = within_limit_of_persons(claims, claims.suppressed_rows, len(np.unique(persons)))
-        said = f"how many persons lost rows was not counted: {exc}"
-        yield at_most if at_most.passed else Unchecked("persons", said)  # no more persons than rows
-        return
-    except (InvalidParameterError, SchemaError) as exc:
-        yield Check(PERSON_LIMIT, False, f"persons who lost rows cannot be counted: {exc}")
-        return
-    lost = persons[~np.isin(pair.rows, kept)]
-    yield within_limit_of_persons(claims, len(np.unique(lost)), len(np.unique(persons)))
-
-
 PERSON_LIMIT = "suppression limit: persons"
+Losses = tuple[int, int, str]
+"""Persons who lost a row, or at most so many; all persons; and why the first number is not known, if it is not."""
 
 
-def limit_of_persons(claims: Claims) -> KAnonymity | Check | None:
-    """Promise by persons, where the limit of suppression counts them; a check that failed if none does.
+def check_person_suppression(
+    claims: Claims, losses: Callable[[KAnonymity], Losses] | None
+) -> Iterator[Check | Unchecked]:
+    """Whether no larger share of the persons lost a row than may be suppressed, where the manifest says so.
 
-    ``None``: the manifest does not say that persons are limited.
+    How many they are is not said.
+
+    Parameters
+    ----------
+    losses : callable or None
+        Counts them by the original, for a promise by persons; ``None``: without an original.
     """
     stated = claims.stated_utility.get("suppression_limit_counts")
     if stated is None:
-        return None
+        return
     promises = [p.guarantee for p in claims.promises if isinstance(p.guarantee, KAnonymity) and p.guarantee.by_persons]
     limit = claims.parameters.get("max_suppressed_fraction")
-    is_limit = isinstance(limit, int | float) and not isinstance(limit, bool) and 0 <= limit <= 1
-    if stated != ROWS_AND_PERSONS or not promises or not is_limit:
-        return Check(PERSON_LIMIT, False, "the manifest limits persons who lose rows, and does not say which or how")
-    return promises[0]
+    if stated != ROWS_AND_PERSONS or not promises or not is_number(limit) or not 0 <= limit <= 1:
+        said = "the manifest limits persons who lose rows, and does not say which or how"
+        yield Check(PERSON_LIMIT, False, said)
+        return
+    if losses is None:
+        return
+    try:
+        n_lost, n_persons, unknown = losses(promises[0])
+    except (InvalidParameterError, SchemaError) as exc:
+        yield Check(PERSON_LIMIT, False, f"persons who lost rows cannot be counted: {exc}")
+        return
+    passed = n_lost <= Fraction(str(limit)) * n_persons
+    if unknown and not passed:
+        yield Unchecked("persons", f"how many persons lost rows was not counted: {unknown}")
+        return
+    said = f"{'no larger' if passed else 'a larger'} share of the persons lost a row than {float(limit):.6g}, the limit"
+    yield Check(PERSON_LIMIT, passed, said)
 
 
-def within_limit_of_persons(claims: Claims, n_lost: int, n_persons: int) -> Check:
-    """Compare the share of persons who lost a row with the limit; how many they are is not said."""
-    limit = Fraction(str(claims.parameters["max_suppressed_fraction"]))
-    passed = n_lost <= limit * n_persons
-    said = "no larger" if passed else "a larger"
-    return Check(PERSON_LIMIT, passed, f"{said} share of the persons lost a row than {float(limit):.6g}, the limit")
+def losses_of_persons(promise: KAnonymity, pair: ReleaseVsOriginal) -> Losses:
+    """Look up whose rows are released; errors as of :func:`released_rows`, but where rows do not tell it."""
+    persons = pair.original.coded(promise.unit).codes[pair.rows]
+    n_persons = len(np.unique(persons))
+    try:
+        kept = released_rows(promise.columns, pair).places
+    except UndecidableError as exc:
+        return pair.claims.suppressed_rows, n_persons, str(exc)  # no more persons than rows
+    return len(np.unique(persons[~np.isin(pair.rows, kept)])), n_persons, ""

@@ -23,16 +23,6 @@ from sfumato.guarantees import ROUNDING, AboutPopulation, KMap, Presence
 from sfumato.schema import WITHHELD, Role
 
 
-def measure_k_map(guarantee: KMap, found: InPopulation) -> float:
-    """Fewest people whom a released row fits; 0 without rows."""
-    return found.k_map
-
-
-def measure_presence(guarantee: Presence, found: InPopulation) -> float:
-    """Largest probability with which somebody is in the release; infinite where that is not defined."""
-    return math.inf if found.presence is None else found.presence[1]
-
-
 def check_register(guarantee: AboutPopulation, evidence: Evidence) -> Iterator[Check | Unchecked]:
     """Whether the table of the population is the one that the promise is about."""
     given = evidence.population
@@ -129,7 +119,7 @@ judge(
     KMap.kind,
     Judging(
         parameters=("k_map",),
-        in_population=measure_k_map,
+        in_population=lambda _, found: found.k_map,
         further=check_register,
     ),
 )
@@ -137,7 +127,7 @@ judge(
     Presence.kind,
     Judging(
         parameters=("delta_max", "delta_min"),
-        in_population=measure_presence,
+        in_population=lambda _, found: math.inf if found.presence is None else found.presence[1],
         further=check_presence,
     ),
 )

@@ -53,19 +53,15 @@ def measure_likeness(guarantee: BetaLikeness, classes: EquivalenceClasses) -> fl
     return classes.ask(LIKENESS, enhanced=guarantee.likeness == "enhanced", slack=ROUNDING)
 
 
-def measure_disclosure(guarantee: DeltaDisclosure, classes: EquivalenceClasses) -> float:
-    """Smallest δ that holds."""
-    return classes.ask(DISCLOSURE)
-
-
-def measure_share(guarantee: AlphaKAnonymity, classes: EquivalenceClasses) -> float:
-    """Smallest α that holds with the guarantee's k."""
-    return classes.ask(LARGEST_SHARE, k=guarantee.k)
-
-
 judge(
     BetaLikeness.kind,
     Judging(parameters=("beta", "likeness"), in_classes=measure_likeness, between_spellings=True),
 )
-judge(DeltaDisclosure.kind, Judging(parameters=("delta",), in_classes=measure_disclosure, between_spellings=True))
-judge(AlphaKAnonymity.kind, Judging(parameters=("alpha", "k"), in_classes=measure_share))
+judge(
+    DeltaDisclosure.kind,
+    Judging(parameters=("delta",), in_classes=lambda _, classes: classes.ask(DISCLOSURE), between_spellings=True),
+)
+judge(
+    AlphaKAnonymity.kind,
+    Judging(parameters=("alpha", "k"), in_classes=lambda guarantee, classes: classes.ask(LARGEST_SHARE, k=guarantee.k)),
+)

@@ -12,14 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import maximum_flow
 
 from sfumato.audit.original.cell_rules import CellRule, Codes, FittingRule
-from sfumato.audit.original.consistency import Consistency
+from sfumato.audit.original.consistency import Consistency, filled_by_flow
 from sfumato.audit.reading.cells import ColumnBits, Containing, a_row_of_each, ones
-from sfumato.audit.reading.columns import Classes, Refinement
+from sfumato.audit.reading.columns import Classes, Refinement, places_of_runs, summed
 
 Ids = NDArray[np.int64]
 
@@ -84,10 +82,17 @@ class BothBags:
     n_after: Ids | None = None
 
     @classmethod
-    def of(cls, rules: Sequence[CellRule], originals: Sequence[Codes], released: Sequence[Codes]) -> BothBags:
+    def of(
+        cls,
+        rules: Sequence[CellRule],
+        originals: Sequence[Codes],
+        released: Sequence[Codes],
+        n_before: Ids | None = None,
+        n_after: Ids | None = None,
+    ) -> BothBags:
         """Compare rows by rules, given the codes of each rule's columns."""
-        n_before = len(originals[0])
-        rows = Refinement(n_before + len(released[0]))
+        n_originals = len(originals[0])
+        rows = Refinement(n_originals + len(released[0]))
         overlapping = []
         for rule, before, after in zip(rules, originals, released, strict=True):
             exact = exact_ids(rule)
@@ -97,7 +102,8 @@ class BothBags:
             elif isinstance(rule, FittingRule) and rule.read is not None:
                 overlapping.append((rule.read, rule.read.places[before], after.astype(np.int64)))
         numbers = rows.classes()
-        return cls(numbers.ids[:n_before], numbers.ids[n_before:], len(numbers.sizes), overlapping)
+        before, after = numbers.ids[:n_originals], numbers.ids[n_originals:]
+        return cls(before, after, len(numbers.sizes), overlapping, n_before, n_after)
 
     def n_foreign(self) -> int:
         """Released rows beyond the original's, by the columns that are compared exactly alone."""
@@ -169,6 +175,27 @@ class Pairs:
         """Whether the original rows can fill all released ones, each used once."""
         return self.filled() is not None
 
+    def whole(self) -> Ids | None:
+        """Released class of each original class, -1 for none, if equal rows became the same; ``None``: not decided.
+
+        A released class as large as all rows that may still be in it holds them all, and they are in no other. A
+        recoding in rounds takes all rows left of a class at once, so that this decides its classes round by round.
+        """
+        supply, demand = self.originals.sizes, self.classes.sizes
+        became = np.full(len(supply), NO_CELL, dtype=np.int64)
+        is_settled = np.zeros(len(demand), dtype=np.bool_)
+        tail, head = self.before, self.after
+        while not is_settled.all():
+            is_forced = (summed(head, supply[tail], len(demand)) == demand) & ~is_settled
+            is_taken = is_forced[head]
+            if not is_taken.any() or len(np.unique(tail[is_taken])) < is_taken.sum():
+                return None
+            became[tail[is_taken]] = head[is_taken]
+            is_settled |= is_forced
+            is_open = became[tail] == NO_CELL
+            tail, head = tail[is_open], head[is_open]
+        return became
+
     def filled(self) -> Filling | None:
         """Fill all released rows with original ones, each used once; ``None`` where there is no way.
 
@@ -197,25 +224,15 @@ class Pairs:
                 continue
             is_only = n_sources[head] == 1
             if not is_only.any():
-                flow = _flow(supply, demand, tail, head)
+                if max(int(supply.sum()), int(demand.sum())) > np.iinfo(np.int32).max:
+                    raise TooManyPairsError
+                flow = filled_by_flow(supply, demand, tail, head)
                 return None if flow is None else _joined([*settled, flow])
             settled.append((tail[is_only], head[is_only], demand[head[is_only]]))
             np.subtract.at(supply, tail[is_only], demand[head[is_only]])
             if (supply < 0).any():
                 return None
             demand[head[is_only]] = 0
-
-    def original_of_released(self) -> Ids | None:
-        """Original row of each released row in one way that fills them all; ``None`` where there is none."""
-        filling = self.filled()
-        if filling is None:
-            return None
-        tails, heads, given = filling
-        before = _taken_in_turn(self.originals.ids, tails, given)
-        after = _taken_in_turn(self.classes.ids, heads, given)
-        found = np.empty(len(self.classes.ids), dtype=np.int64)
-        found[after] = before
-        return found
 
     def rows_of_groups(self, group_of_released: Ids) -> tuple[Ids, Ids]:
         """Original rows that fit each group of released rows: pairs of a group and a row, each once.
@@ -246,13 +263,8 @@ class Pairs:
         n_each = n_links[self.after]
         if int(n_each.sum()) > _MOST_PAIRS:
             raise TooManyPairsError
-        first = np.cumsum(n_links) - n_links
-        within = np.arange(int(n_each.sum())) - np.repeat(np.cumsum(n_each) - n_each, n_each)
-        return (
-            np.repeat(self.before, n_each),
-            (links % n_groups)[np.repeat(first[self.after], n_each) + within],
-            n_groups,
-        )
+        last = np.cumsum(n_links)[self.after]
+        return np.repeat(self.before, n_each), (links % n_groups)[places_of_runs(last - n_each, last)], n_groups
 
     def group_of_originals(self, group_of_released: Ids) -> Ids | None:
         """Group of released rows that each original row fits, -1 for none; ``None`` where one fits several groups."""
@@ -293,35 +305,14 @@ def _taken_in_turn(class_of_row: Ids, classes: Ids, amounts: Ids) -> Ids:
     taken -= np.repeat(taken[starts], np.diff(np.append(starts, len(order))))
     begin = np.empty(len(order), dtype=np.int64)
     begin[order] = first[classes[order]] + taken
-    within = np.arange(int(amounts.sum())) - np.repeat(np.cumsum(amounts) - amounts, amounts)
-    return np.asarray(rows[np.repeat(begin, amounts) + within], dtype=np.int64)
+    return np.asarray(rows[places_of_runs(begin, begin + amounts)], dtype=np.int64)
 
 
 def _rows_of(class_of_row: Ids, classes: Ids, n_rows: Ids) -> Ids:
     """Rows of each of some classes, one class after the other."""
     rows = np.argsort(class_of_row, kind="stable")
     first = np.concatenate([[0], np.cumsum(np.bincount(class_of_row))])[:-1]
-    within = np.arange(int(n_rows.sum())) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
-    return np.asarray(rows[np.repeat(first[classes], n_rows) + within], dtype=np.int64)
-
-
-def _flow(supply: Ids, demand: Ids, tail: Ids, head: Ids) -> Filling | None:
-    """Fill all that released rows still want by a flow from originals; ``None`` where there is none."""
-    wanted = int(demand.sum())
-    if max(int(supply.sum()), wanted) > np.iinfo(np.int32).max:
-        raise TooManyPairsError
-    n, m = len(supply), len(demand)
-    source, sink = n + m, n + m + 1
-    starts = np.concatenate([np.full(n, source), tail, n + np.arange(m)])
-    ends = np.concatenate([np.arange(n), n + head, np.full(m, sink)])
-    capacities = np.concatenate([supply, np.minimum(supply[tail], demand[head]), demand]).astype(np.int32)
-    network = sp.csr_array((capacities, (starts, ends)), shape=(sink + 1, sink + 1))
-    found = maximum_flow(network, source, sink)
-    if int(found.flow_value) < wanted:
-        return None
-    flow = found.flow[:n, n : n + m].tocoo()
-    is_used = flow.data > 0
-    return flow.row[is_used].astype(np.int64), flow.col[is_used].astype(np.int64), flow.data[is_used].astype(np.int64)
+    return np.asarray(rows[places_of_runs(first[classes], first[classes] + n_rows)], dtype=np.int64)
 
 
 def assigned_rows(rules: Sequence[CellRule], originals: Sequence[Codes], released: Sequence[Codes]) -> Ids | None:
@@ -335,4 +326,13 @@ def assigned_rows(rules: Sequence[CellRule], originals: Sequence[Codes], release
         If original and released rows fit in too many ways.
     """
     bags = BothBags.of(rules, originals, released)
-    return None if bags.n_foreign() else Pairs.of(bags).original_of_released()
+    if bags.n_foreign():
+        return None
+    pairs = Pairs.of(bags)
+    filling = pairs.filled()
+    if filling is None:
+        return None
+    tails, heads, given = filling
+    found = np.empty(len(pairs.classes.ids), dtype=np.int64)
+    found[_taken_in_turn(pairs.classes.ids, heads, given)] = _taken_in_turn(pairs.originals.ids, tails, given)
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,11 +14,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.audit.checks import IN_MEMORY, Check, Unchecked
-from sfumato.audit.original.assignment import BothBags, TooManyPairsError, exact_ids, together
+from sfumato.audit.original.assignment import BothBags, Pairs, TooManyPairsError, exact_ids, together
 from sfumato.audit.original.boxes import NO_BOX, Boxes
 from sfumato.audit.original.cell_rules import CellRule, Codes, FittingRule
 from sfumato.audit.original.fidelity import said_of_cells
-from sfumato.audit.original.matching import ImpossibleError, TooManyLayersError, UnmatchedError, matched_rows
 from sfumato.audit.reading.cells import Containing
 from sfumato.audit.reading.packing import Packing
 from sfumato.engines.blocks.database import spilling_connection
@@ -118,61 +118,95 @@ def _are_same(
     most: int,
 ) -> bool:
     if not any(column.read for column in columns):
-        return _are_in([(columns, originals), (columns, released)], memory)
+        return _are_in(columns, originals, released, memory)
     among = [i for i, column in enumerate(coarsened) if column.read is not None]
+    reads = [read for i in among if (read := coarsened[i].read) is not None]
     most_boxes = max((memory - _PROGRAM_BYTES) // (_BYTES_OF_A_BOX * len(among)), 10_000)
-    found = _grouped(coarsened, released, memory, most_boxes, 1, among)
-    boxes = None if found is None else _Boxed.of_released(coarsened, among, found)
+    cells = _distinct(coarsened, among, released, memory, most_boxes, is_released=True)
+    boxes = None if cells is None else Boxes.of(reads, [cells.column(i).to_numpy() for i in range(len(among))])
     if boxes is not None:
-        return _are_in([(boxes, originals), (boxes, released)], memory)
+        return _are_in(coarsened, originals, released, memory, _Classes(among, boxes.n_boxes + 2, _by_boxes(boxes)))
     most_groups = _most_rows(memory, len(among))
-    places, cells = (
-        _grouped(coarsened, rows, memory, most_groups, of, among) for of, rows in enumerate((originals, released))
-    )
-    if places is not None and cells is not None and _radix(coarsened, among) <= _LARGEST_KEY:
-        try:
-            matched = _matched(coarsened, among, places, cells)
-        except ImpossibleError:
-            return False
-        except (UnmatchedError, TooManyLayersError):
-            matched = None
-        if matched is not None:
-            numbered = [_Numbered(coarsened, among, *found) for found in matched]
-            sides = [(numbered[0], originals), (numbered[1], released)]
-            if _are_in(sides, memory):
+    places = _distinct(coarsened, among, originals, memory, most_groups, is_released=False)
+    if places is not None and cells is not None and cells.num_rows <= most_groups:
+        with contextlib.suppress(TooManyPairsError):
+            pairs = Pairs.of(_bags([coarsened[i] for i in among], places, cells))
+            became = pairs.whole()
+            if became is None and not pairs.can_be_filled():
+                return False
+            class_of = None if became is None else _by_distinct_rows(reads, places, cells, pairs, became)
+            n_classes = len(pairs.classes.sizes)
+            if class_of and _are_in(coarsened, originals, released, memory, _Classes(among, n_classes, class_of)):
                 return True
     return _are_assigned_in_parts(columns, originals, released, memory, most)
+
+
+@dataclass(frozen=True, eq=False)
+class _Classes:
+    """Released classes as numbers in the place of the columns that make them.
+
+    Parameters
+    ----------
+    among : sequence of int
+        Places of these columns.
+    size : int
+        How many numbers there may be.
+    class_of : callable
+        Gives the classes of rows, by their numbers in these columns and whether they are released.
+    """
+
+    among: Sequence[int]
+    size: int
+    class_of: Callable[[Sequence[Ids], bool], Ids]
+
+
+def _by_boxes(boxes: Boxes) -> Callable[[Sequence[Ids], bool], Ids]:
+    """Tell rows by the one released class that can hold them; rows without one have another number on either side."""
+
+    def class_of(numbers: Sequence[Ids], is_released: bool) -> Ids:
+        found = boxes.of_cells(numbers) if is_released else boxes.of_rows(numbers)
+        return np.where(found == NO_BOX, boxes.n_boxes + is_released, found)
+
+    return class_of
+
+
+def _by_distinct_rows(
+    reads: Sequence[Containing], places: pa.Table, cells: pa.Table, pairs: Pairs, became: Ids
+) -> Callable[[Sequence[Ids], bool], Ids] | None:
+    """Tell rows by what all with the same values became; ``None`` where combinations have no number of 64 bits."""
+    sizes = [read.n_places + read.n_cells for read in reads]
+    if math.prod(sizes) > _LARGEST_KEY:
+        return None
+
+    def keys(numbers: Sequence[Ids]) -> Ids:
+        key = np.zeros(len(numbers[0]), dtype=np.int64)
+        for size, own in zip(sizes, numbers, strict=True):
+            key = key * size + own
+        return key
+
+    known = []
+    for side, found in ((places, became[pairs.originals.ids]), (cells, pairs.classes.ids)):
+        own = keys([side.column(i).to_numpy() for i in range(len(reads))])
+        order = np.argsort(own)
+        known.append((own[order], found[order]))
+
+    def class_of(numbers: Sequence[Ids], is_released: bool) -> Ids:
+        own, found = known[is_released]
+        return np.asarray(found[np.searchsorted(own, keys(numbers))])
+
+    return class_of
 
 
 def _are_assigned_in_parts(
     columns: Sequence[_Compared], originals: Rows, released: Rows, memory: int, most: int
 ) -> bool:
-    """Match distinct whole rows, those that agree in all exact columns with each other, a part of them at a time."""
-    # exact columns in as few numbers as they fit in, by which parts are distinguished, then those that overlap
-    is_exact = [column.read is None for column in columns]
-    order = [[i for i in range(len(columns)) if is_exact[i] is which] for which in (True, False)]
-    packings = [Packing.of([columns[i].size for i in places]) for places in order]
-    n_exact, width = len(packings[0].groups), sum(len(packing.groups) for packing in packings)
-    keys = ", ".join(f"c{i}" for i in range(width))
-    exact = ", ".join(f"c{i}" for i in range(n_exact))
-
-    def numbers(rows: Rows, is_released: bool) -> Iterator[list[Codes]]:
-        for block in rows():
-            numbered = _numbered_columns(columns, block, is_released)
-            parts = zip(packings, order, strict=True)
-            yield [own for packing, places in parts for own in packing.packed([numbered[i] for i in places])]
-
-    def unpacked(side: pa.Table) -> pa.Table:
-        own = [side.column(f"c{i}").to_numpy() for i in range(width)]
-        parts = zip(packings, order, (own[:n_exact], own[n_exact:]), strict=True)
-        found = {
-            i: cells for packing, places, part in parts for i, cells in zip(places, packing.unpacked(part), strict=True)
-        }
-        return pa.table({f"c{i}": found[i] for i in range(len(columns))} | {"n": side.column("n")})
-
+    """Match distinct whole rows, a part of them at a time, which is told by the columns that are compared exactly."""
+    keys = ", ".join(f"c{i}" for i in range(len(columns)))
+    exact = ", ".join(f"c{i}" for i, column in enumerate(columns) if column.read is None)
     with spilling_connection(memory) as connection:
         for is_released, (name, rows) in enumerate((("before", originals), ("after", released))):
-            with _reading(numbers(rows, bool(is_released)), width) as reader:
+            numbered = (_numbered_columns(columns, block, bool(is_released)) for block in rows())
+            with _reading(numbered, len(columns)) as reader:
                 connection.from_arrow(reader).aggregate(f"{keys}, count(*) AS n", keys).create(name)
         n_rows = max(_n_rows(connection, name) for name in ("before", "after"))
         n_parts = -(-n_rows // most)
@@ -180,94 +214,18 @@ def _are_assigned_in_parts(
             raise _TooManyError
         for part in range(n_parts):
             where = f"WHERE hash({exact}) % {n_parts} = {part}" if n_parts > 1 else ""
-            queries = [f"SELECT * FROM {name} {where}" for name in ("before", "after")]
-            sides = [connection.sql(query).to_arrow_table() for query in queries]
-            if max(side.num_rows for side in sides) > _UNEVEN * most:
+            before, after = (
+                connection.sql(f"SELECT * FROM {name} {where}").to_arrow_table() for name in ("before", "after")
+            )
+            if max(before.num_rows, after.num_rows) > _UNEVEN * most:
                 raise _TooManyError
-            if sides[1].num_rows and not _can_be_assigned(columns, *map(unpacked, sides)):
+            if after.num_rows and not _bags(columns, before, after).can_be_assigned():
                 return False
     return True
 
 
 def _n_rows(connection: Any, name: str) -> int:
     return int(connection.table(name).aggregate("count(*) AS n").to_arrow_table().column("n")[0].as_py())
-
-
-def _radix(columns: Sequence[_Compared], among: Sequence[int]) -> int:
-    sizes = [column.read.n_places + column.read.n_cells for i in among if (column := columns[i]).read is not None]
-    return math.prod(sizes)
-
-
-def _matched(
-    columns: Sequence[_Compared], overlapping: Sequence[int], places: pa.Table, cells: pa.Table
-) -> list[tuple[Ids, Ids]]:
-    """For both sides the distinct rows of the overlapping columns, as keys, and the released row that each became."""
-    reads = [read for i in overlapping if (read := columns[i].read) is not None]
-    before = [places.column(f"c{i}").to_numpy() for i in overlapping]
-    after = [cells.column(f"c{i}").to_numpy() for i in overlapping]
-    n_before, n_after = (side.column("n").to_numpy().astype(np.int64) for side in (places, cells))
-    became = matched_rows(reads, before, n_before, after, n_after).became
-    return [(_keys(reads, before), became), (_keys(reads, after), np.arange(len(n_after)))]
-
-
-def _keys(reads: Sequence[Containing], numbers: Sequence[Codes]) -> Ids:
-    key = np.zeros(len(numbers[0]), dtype=np.int64)
-    for read, own in zip(reads, numbers, strict=True):
-        key = key * (read.n_places + read.n_cells) + own
-    return key
-
-
-class _Numbered:
-    """Tells rows by the released row that their overlapping columns became, and by their other columns."""
-
-    def __init__(self, columns: Sequence[_Compared], overlapping: Sequence[int], keys: Ids, numbers: Ids) -> None:
-        self._columns, self._overlapping = columns, overlapping
-        self._order = np.argsort(keys)
-        self._keys, self._numbers = keys[self._order], numbers[self._order]
-        self._reads = [read for i in overlapping if (read := columns[i].read) is not None]
-
-    @property
-    def sizes(self) -> list[int | None]:
-        """How many numbers there may be of each."""
-        others = (column.size for i, column in enumerate(self._columns) if i not in self._overlapping)
-        return [1 + int(self._numbers.max(initial=-1)), *others]
-
-    def of(self, block: Sequence[Codes], is_released: bool) -> list[Codes]:
-        """Numbers of the rows of a block."""
-        numbered = _numbered_columns(self._columns, block, is_released)
-        key = _keys(self._reads, [numbered[i] for i in self._overlapping])
-        number = self._numbers[np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)]
-        return [number, *(own for i, own in enumerate(numbered) if i not in self._overlapping)]
-
-
-@dataclass(frozen=True, eq=False)
-class _Boxed:
-    """Tells rows by the one released class that can hold them, and by their other columns."""
-
-    columns: Sequence[_Compared]
-    among: Sequence[int]
-    boxes: Boxes
-
-    @classmethod
-    def of_released(cls, columns: Sequence[_Compared], among: Sequence[int], released: pa.Table) -> _Boxed | None:
-        """Index the classes; ``None`` where two of them may hold the same row."""
-        reads = [read for i in among if (read := columns[i].read) is not None]
-        boxes = Boxes.of(reads, [released.column(f"c{i}").to_numpy() for i in among])
-        return None if boxes is None else cls(columns, among, boxes)
-
-    @property
-    def sizes(self) -> list[int | None]:
-        """How many numbers there may be of each."""
-        others = (column.size for i, column in enumerate(self.columns) if i not in self.among)
-        return [self.boxes.n_boxes + 2, *others]
-
-    def of(self, block: Sequence[Codes], is_released: bool) -> list[Codes]:
-        """Numbers of the rows of a block; rows without a class have another one on either side."""
-        numbered = _numbered_columns(self.columns, block, is_released)
-        own = [np.asarray(numbered[i], dtype=np.int64) for i in self.among]
-        found = self.boxes.of_cells(own) if is_released else self.boxes.of_rows(own)
-        number = np.where(found == NO_BOX, self.boxes.n_boxes + is_released, found)
-        return [number, *(each for i, each in enumerate(numbered) if i not in self.among)]
 
 
 def _numbered_columns(columns: Sequence[_Compared], block: Sequence[Codes], is_released: bool) -> list[Codes]:
@@ -279,43 +237,44 @@ def _numbered_columns(columns: Sequence[_Compared], block: Sequence[Codes], is_r
     return found
 
 
-def _are_in(sides: Sequence[tuple[_Boxed | _Numbered | Sequence[_Compared], Rows]], memory: int) -> bool:
-    """Whether no row of the second side occurs more often there than on the first."""
+def _are_in(
+    columns: Sequence[_Compared], originals: Rows, released: Rows, memory: int, classes: _Classes | None = None
+) -> bool:
+    """Whether no row of the release occurs more often there than in the original."""
+    among = [] if classes is None else classes.among
+    packing = Packing.of(
+        [*([classes.size] if classes else []), *(c.size for i, c in enumerate(columns) if i not in among)]
+    )
 
     def numbers() -> Iterator[list[Codes]]:
-        for is_released, (how, rows) in enumerate(sides):
+        for is_released, rows in ((False, originals), (True, released)):
             for block in rows():
-                numbered = (
-                    how.of(block, bool(is_released))
-                    if isinstance(how, _Boxed | _Numbered)
-                    else _numbered_columns(how, block, bool(is_released))
-                )
-                yield [*packing.packed(numbered), np.full(len(numbered[0]), 1 if is_released else -1, dtype=np.int64)]
+                numbered = _numbered_columns(columns, block, is_released)
+                own = [codes for i, codes in enumerate(numbered) if i not in among]
+                if classes is not None:
+                    overlapping = [np.asarray(numbered[i], dtype=np.int64) for i in among]
+                    own = [classes.class_of(overlapping, is_released), *own]
+                yield [*packing.packed(own), np.full(len(block[0]), 1 if is_released else -1, dtype=np.int64)]
 
-    sizes = [how.sizes if isinstance(how, _Boxed | _Numbered) else [column.size for column in how] for how, _ in sides]
-    packing = Packing.of([None if None in both else max(both) for both in zip(*sizes, strict=True)])
     width = len(packing.groups)
     keys = ", ".join(f"c{i}" for i in range(width))
     counted = _counted(numbers(), width + 1, f"{keys}, sum(c{width}) AS more", keys, memory, "more > 0", 1)
     return bool(counted.num_rows == 0)
 
 
-def _grouped(
-    columns: Sequence[_Compared], rows: Rows, memory: int, most: int, is_released: int, among: Sequence[int] = ()
+def _distinct(
+    columns: Sequence[_Compared], among: Sequence[int], rows: Rows, memory: int, most: int, *, is_released: bool
 ) -> pa.Table | None:
     """Distinct rows of some columns with how many there are of each; ``None`` if there are too many."""
-    chosen = list(among) or list(range(len(columns)))
 
     def numbers() -> Iterator[list[Codes]]:
         for block in rows():
-            numbered = _numbered_columns(columns, block, bool(is_released))
-            yield [numbered[i] for i in chosen]
+            numbered = _numbered_columns(columns, block, is_released)
+            yield [numbered[i] for i in among]
 
-    keys = ", ".join(f"c{i}" for i in range(len(chosen)))
-    found = _counted(numbers(), len(chosen), f"{keys}, count(*) AS n", keys, memory, "true", most + 1)
-    if found.num_rows > most:
-        return None
-    return found.rename_columns([*(f"c{i}" for i in chosen), "n"])
+    keys = ", ".join(f"c{i}" for i in range(len(among)))
+    found = _counted(numbers(), len(among), f"{keys}, count(*) AS n", keys, memory, "true", most + 1)
+    return None if found.num_rows > most else found
 
 
 def _counted(
@@ -351,13 +310,13 @@ def _reading(numbers: Iterator[list[Codes]], width: int) -> Iterator[pa.RecordBa
         raise InputError(problem, hint=hint, remedy=("memory",)) from None
 
 
-def _can_be_assigned(columns: Sequence[_Compared], before: pa.Table, after: pa.Table) -> bool:
-    """Match distinct rows of both sides, with how many rows each represents."""
+def _bags(columns: Sequence[_Compared], before: pa.Table, after: pa.Table) -> BothBags:
+    """Distinct rows of some columns on both sides, with how many rows each represents."""
     rules: list[CellRule] = []
     originals: list[Codes] = []
     released: list[Codes] = []
     for i, column in enumerate(columns):
-        own, found = before.column(f"c{i}").to_numpy(), after.column(f"c{i}").to_numpy()
+        own, found = before.column(i).to_numpy(), after.column(i).to_numpy()
         if column.read is not None:
             read = replace(column.read, places=np.arange(column.read.n_places))
             rules.append(FittingRule("", "", read=read))
@@ -366,7 +325,5 @@ def _can_be_assigned(columns: Sequence[_Compared], before: pa.Table, after: pa.T
             rules.append(CellRule("", "", np.arange(n_values), np.arange(n_values)))
         originals.append(own)
         released.append(found)
-    bags = BothBags.of(rules, originals, released)
     n_before, n_after = (side.column("n").to_numpy().astype(np.int64) for side in (before, after))
-    counted = BothBags(bags.originals, bags.released, bags.n_numbers, bags.overlapping, n_before, n_after)
-    return counted.can_be_assigned()
+    return BothBags.of(rules, originals, released, n_before, n_after)

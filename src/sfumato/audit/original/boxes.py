@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from sfumato.audit.reading.cells import Containing
+from sfumato.audit.reading.columns import places_of_runs
 
 Numbers = NDArray[np.int64]
 NO_BOX = -1
@@ -152,8 +153,7 @@ def _parted(read: Containing, cells: Numbers, node_of_box: Numbers, width: int) 
     boxes = np.flatnonzero(node_of_box != _LEAF)
     n_runs = np.diff(read.first_runs)[cells[boxes]]
     box_of_run = np.repeat(np.arange(len(boxes)), n_runs)
-    within = np.arange(len(box_of_run)) - np.repeat(np.cumsum(n_runs) - n_runs, n_runs)
-    run = read.first_runs[cells[boxes]][box_of_run] + within
+    run = places_of_runs(read.first_runs[cells[boxes]], read.first_runs[cells[boxes] + 1])
     node = node_of_box[boxes]
     starts, stops = (node[box_of_run] * width + own[run] for own in (read.starts, read.stops))
     order = np.argsort(starts)

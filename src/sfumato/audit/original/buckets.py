@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.checks import Check, Unchecked, listed
 from sfumato.audit.original.assignment import Pairs
-from sfumato.audit.reading.columns import Classes, Columns, Refinement, group_rows
+from sfumato.audit.reading.columns import Classes, Columns, Refinement, group_rows, places_of_runs
 from sfumato.audit.reading.values import matching_ids
 
 Ids = NDArray[np.int64]
@@ -93,8 +93,7 @@ def _buckets_that_fit(values: Sequence[Ids], cells: Sequence[Ids], n_buckets: in
     value, bucket = known[first] // n_buckets, known[first] % n_buckets
     low, high = np.searchsorted(value, values[first]), np.searchsorted(value, values[first], side="right")
     rows = np.repeat(np.arange(len(low)), high - low)
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(high - low) - (high - low), high - low)
-    at = bucket[low[rows] + within]
+    at = bucket[places_of_runs(low, high)]
     for own, of_row in zip(known, values, strict=True):
         wanted = of_row[rows] * n_buckets + at
         place = np.minimum(np.searchsorted(own, wanted), len(own) - 1)

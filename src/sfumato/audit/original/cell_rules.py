@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,10 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.audit.claims import ClaimedRecoding, Claims
-from sfumato.audit.reading.cells import Containing
+from sfumato.audit.reading.cells import Containing, contained
 from sfumato.audit.reading.columns import Columns
 from sfumato.audit.reading.labels import contained_in_labels
-from sfumato.audit.reading.read_once import GeneralizedColumns
 from sfumato.audit.reading.values import (
     AS_IS,
     GENERALIZED,
@@ -24,6 +23,7 @@ from sfumato.audit.reading.values import (
     moments_in,
     zero_one,
 )
+from sfumato.errors import InvalidParameterError
 from sfumato.table.binary import Feature
 
 Ids = NDArray[np.int64] | NDArray[np.int8]
@@ -80,18 +80,15 @@ class FittingRule(CellRule):
         return self.read.holds(original, released)
 
 
-def cell_rules(
-    released: Columns, original: Columns, claims: Claims, generalized: GeneralizedColumns | None = None
-) -> Iterator[CellRule]:
-    """Give the rule of each stated column; those that were read already are taken from ``generalized``."""
-    generalized = generalized or GeneralizedColumns(released, original)
+def cell_rules(released: Columns, original: Columns, claims: Claims) -> Iterator[CellRule]:
+    """Give the rule of each stated column."""
     for name in claims.names():
         if name not in released:
             yield _impossible(name, "is not in the release")
         elif name in claims.unkeyed:
             yield _without_key(name, released, original, claims)
         elif name in claims.recodings:
-            yield _recoded(released, original, claims, claims.recodings[name], generalized)
+            yield _recoded(released, original, claims, claims.recodings[name])
         elif name not in original:
             yield _impossible(name, "is neither a column of the original nor a stated recoding")
         elif original.feature(name):
@@ -139,6 +136,19 @@ def _is_missing(values: pa.Array) -> Ids:
     return np.asarray(values.is_null().to_numpy(zero_copy_only=False)).astype(np.int64)
 
 
+def refuse_problems(rules: Iterable[CellRule]) -> None:
+    """Refuse rules by which nothing can be compared.
+
+    Raises
+    ------
+    InvalidParameterError
+        With the first column.
+    """
+    for rule in rules:
+        if rule.problem:
+            raise InvalidParameterError("cells", f"'{rule.name}' {rule.problem}", allowed="those of the original")
+
+
 def codes_of(columns: Columns, name: str) -> Codes:
     """Codes of a column by rows; of a feature 0 and 1."""
     if not columns.feature(name):
@@ -148,13 +158,7 @@ def codes_of(columns: Columns, name: str) -> Codes:
     return ones
 
 
-def _recoded(
-    released: Columns,
-    original: Columns,
-    claims: Claims,
-    recoding: ClaimedRecoding,
-    generalized: GeneralizedColumns,
-) -> CellRule:
+def _recoded(released: Columns, original: Columns, claims: Claims, recoding: ClaimedRecoding) -> CellRule:
     name = recoding.name
     feature = original.feature(name) or (original.feature(recoding.column) if recoding.rule == AS_IS else None)
     if feature is not None:
@@ -164,7 +168,8 @@ def _recoded(
     if recoding.column not in original:
         return _impossible(name, "was computed from a column that the original lacks")
     if recoding.rule == GENERALIZED:
-        return _fitting(recoding, generalized.read(name, recoding.column, recoding.kind, recoding.domain))
+        cells, values = released.coded(name).values, original.coded(recoding.column).values
+        return _fitting(recoding, contained(cells, values, recoding.kind, recoding.domain))
     if recoding.rule == TYPICAL:
         return _of_some_row(recoding, released, original)
     if recoding.rule == HIERARCHY:

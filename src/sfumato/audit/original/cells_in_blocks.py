@@ -1,7 +1,6 @@
 """Whether the cells of a release follow from its original, where the rows of both come in blocks.
 
-Rows of a sorted release are compared with the original's as a bag: DuckDB counts equal rows of both, with what does not
-fit spilled. Rows whose order is the original's are compared one after the other.
+They are compared as a bag: DuckDB counts equal rows of both, with what does not fit spilled.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from sfumato.audit.checks import IN_MEMORY, Check, Unchecked, listed
 from sfumato.audit.claims import Claims
 from sfumato.audit.original.bags_on_disk import check_bag_on_disk
 from sfumato.audit.original.cell_rules import CellRule, Codes
-from sfumato.audit.original.fidelity import check_order
-from sfumato.audit.reading.row_order import is_sorted
 from sfumato.audit.reading.values import is_text, meanings_read_as
 from sfumato.engines.protocol import Rows
 from sfumato.progress import Progress
@@ -39,16 +36,13 @@ def check_cells(
     memory: int,
     progress: Progress | None = None,
 ) -> Iterator[Check | Unchecked]:
-    """Compare rows as a bag, or row by row if they are in the order of the original and that has one."""
+    """Compare rows as a bag."""
     every = [_for_blocks(rule, released, original, claims) for rule in rules]
     known = [rule for rule in every if rule is not None]
     long = [name for name, rule in zip(claims.names(), every, strict=True) if rule is None]
     if long:
         said = f"whether cells of {listed(long)} follow from the original: they have too many distinct values"
         yield Unchecked("cells", f"{said} out of core", IN_MEMORY)
-    has_order = original.keeps_order and not is_sorted(claims)
-    if not original.keeps_order and not is_sorted(claims):
-        yield Unchecked("row-order", "the order of the rows: a cluster does not keep it", IN_MEMORY)
     if not known and long:
         return
     names, columns = [rule.name for rule in known], [rule.column for rule in known]
@@ -59,10 +53,7 @@ def check_cells(
     def found() -> Iterator[list[Codes]]:
         return _codes(released, known, names, original, columns, progress)
 
-    if has_order:
-        yield check_order(known, originals(), found(), claims.suppressed_rows)
-    else:
-        yield check_bag_on_disk(known, originals, found, memory)
+    yield check_bag_on_disk(known, originals, found, memory)
 
 
 @dataclass(frozen=True)

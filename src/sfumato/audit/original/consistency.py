@@ -44,6 +44,7 @@ from sfumato.audit.reading.cells import (
     Containing,
     Words,
     a_row_of_each,
+    contained,
     ones,
     packed,
     unchanged,
@@ -51,7 +52,6 @@ from sfumato.audit.reading.cells import (
     weighted_rows,
 )
 from sfumato.audit.reading.columns import Classes, Columns, Refinement
-from sfumato.audit.reading.read_once import GeneralizedColumns
 from sfumato.errors import SchemaError
 from sfumato.schema import Column
 
@@ -193,7 +193,7 @@ def consistency(
     *,
     generalized: Mapping[str, Column],
     rows: NDArray[np.intp] | None = None,
-    read: GeneralizedColumns | None = None,
+    read: Mapping[str, Containing] | None = None,
 ) -> Consistency:
     """Compare a release with its original on some columns.
 
@@ -203,8 +203,8 @@ def consistency(
         Kind and domain of the columns whose released cells are generalized; those of others are single values.
     rows : array or None
         Rows of the original that were released, in the order of the released rows; ``None`` takes all.
-    read : GeneralizedColumns or None
-        Columns of the two tables that were read already.
+    read : mapping of str to Containing, or None
+        Generalized columns that were read already.
 
     Raises
     ------
@@ -215,7 +215,6 @@ def consistency(
     """
     n_rows = original.n_rows if rows is None else len(rows)
     before, after = Refinement(n_rows), Refinement(released.n_rows)
-    read = read or GeneralizedColumns(released, original)
     compared: list[tuple[Containing, Ids, Ids]] = []
     for name in names:
         old, new = original.coded(name), released.coded(name)
@@ -223,7 +222,8 @@ def consistency(
         if column is None:
             containing = unchanged(new.values, old.values)
         else:
-            containing = read.read(name, name, column.kind, column.domain)
+            known = (read or {}).get(name)
+            containing = known or contained(new.values, old.values, column.kind, column.domain)
             _require_readable(name, containing)
         places = containing.places[old.codes if rows is None else old.codes[rows]]
         before.add(places, containing.n_places)
@@ -386,18 +386,27 @@ class Consistency:
                 return None
         if not tails:
             return None
-        supply, demand = self.originals.sizes, self.classes.sizes
-        n, m = len(supply), len(demand)
-        tail, head = np.concatenate(tails), np.concatenate(heads)
-        source, sink = n + m, n + m + 1
-        starts = np.concatenate([tail, np.full(n, source), n + np.arange(m)]).astype(np.int32)
-        ends = np.concatenate([n + head, np.arange(n), np.full(m, sink)]).astype(np.int32)
-        capacity = np.concatenate([np.minimum(supply[tail], demand[head]), supply, demand]).astype(np.int32)
-        result = maximum_flow(sp.csr_array((capacity, (starts, ends)), shape=(sink + 1, sink + 1)), source, sink)
-        if result.flow_value < supply.sum():
-            return None
-        flow = result.flow[:n, n : n + m].tocoo()
-        return flow.row[flow.data > 0].astype(np.int64), flow.col[flow.data > 0].astype(np.int64)
+        found = filled_by_flow(self.originals.sizes, self.classes.sizes, np.concatenate(tails), np.concatenate(heads))
+        return None if found is None else found[:2]
+
+
+def filled_by_flow(supply: Counts, demand: Counts, tail: Ids, head: Ids) -> tuple[Ids, Ids, Ids] | None:
+    """Fill all that released rows want by a flow from the originals that fit them; ``None`` where there is no way.
+
+    Given are pairs of an original and a released class, and how many rows each is; found how many rows go which way.
+    """
+    n, m = len(supply), len(demand)
+    source, sink = n + m, n + m + 1
+    starts = np.concatenate([np.full(n, source), tail, n + np.arange(m)])
+    ends = np.concatenate([np.arange(n), n + head, np.full(m, sink)])
+    capacities = np.concatenate([supply, np.minimum(supply[tail], demand[head]), demand]).astype(np.int32)
+    network = sp.csr_array((capacities, (starts, ends)), shape=(sink + 1, sink + 1))
+    found = maximum_flow(network, source, sink)
+    if int(found.flow_value) < int(demand.sum()):
+        return None
+    flow = found.flow[:n, n : n + m].tocoo()
+    is_used = flow.data > 0
+    return flow.row[is_used].astype(np.int64), flow.col[is_used].astype(np.int64), flow.data[is_used].astype(np.int64)
 
 
 def _some_ones(words: Words) -> Words:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.checks import Check, check_risk
-from sfumato.audit.claims import Claims, is_number
+from sfumato.audit.checks import Check, check_figure
+from sfumato.audit.claims import Claims
 from sfumato.audit.reading.columns import Columns, Refinement
 from sfumato.audit.reading.values import matching_ids
 from sfumato.schema import Role
@@ -36,11 +36,11 @@ def check_copies(released: Columns, original: Columns, claims: Claims, rows: NDA
     if limit is None and COPIED_ROWS not in claims.stated_risk:
         return
     names = [name for name in claims.names(Role.QUASI_IDENTIFIER) if name in released and name in original]
-    if not is_number(stated) or len(names) < len(claims.names(Role.QUASI_IDENTIFIER)):
+    if stated is None or len(names) < len(claims.names(Role.QUASI_IDENTIFIER)):
         yield Check(f"risk: {_LABEL}", False, f"{_LABEL}: the manifest gives no number, or columns differ")
         return
     n_copied = n_copies(released, original, names, rows)
-    yield check_risk(COPIED_ROWS, stated, n_copied / max(released.n_rows, 1))
+    yield check_figure("risk", COPIED_ROWS, stated, n_copied / max(released.n_rows, 1))
     if limit is not None:
         passed = 0 <= limit <= 1 and n_copied <= limit * released.n_rows
         said = f"{n_copied:,} of {released.n_rows:,} rows equal an original row that is the only one of its kind"

@@ -14,12 +14,13 @@ from sfumato.audit.claims import BUCKETED, FLIPPED, SYNTHETIC, ClaimedColumn, Cl
 from sfumato.audit.descriptions import check_read
 from sfumato.audit.original.assignment import BothBags, TooManyPairsError
 from sfumato.audit.original.buckets import check_buckets, check_sorted_buckets
-from sfumato.audit.original.cell_rules import CellRule, Codes, cell_rules, codes_of
+from sfumato.audit.original.cell_rules import CellRule, Codes, codes_of
 from sfumato.audit.original.copies import check_copies
-from sfumato.audit.original.offered_rows import OfferedRows, offered_rows
+from sfumato.audit.original.offered_rows import OfferedRows
+from sfumato.audit.original.release_vs_original import ReleaseVsOriginal
 from sfumato.audit.original.typical import check_typical
 from sfumato.audit.reading.columns import Columns, Declared
-from sfumato.audit.reading.read_once import GeneralizedColumns
+from sfumato.audit.reading.row_order import is_sorted
 from sfumato.audit.reading.values import (
     GENERALIZED,
     HIERARCHY,
@@ -34,71 +35,7 @@ from sfumato.audit.reading.values import (
 from sfumato.schema import WITHHELD, Column, Kind, Role
 from sfumato.table.binary import Feature
 
-# Whether released rows are rows of the original in its order, with some left out; both may come in blocks.
-
-
-RowCodes = NDArray[np.integer]
 _FEWEST_ROWS, _MOST_ROWS = 64, 65_536  # compared at once
-
-
-class _Waiting:
-    """Rows that were not compared yet: codes, column by column."""
-
-    def __init__(self, blocks: Iterator[Sequence[RowCodes]]) -> None:
-        self._blocks = blocks
-        self._block: Sequence[RowCodes] = ()
-        self._at = self.n = 0
-
-    def has_some(self) -> bool:
-        while self.n == 0:
-            block = next(self._blocks, None)
-            if block is None:
-                return False
-            self._block, self._at, self.n = block, 0, len(block[0])
-        return True
-
-    def first(self, n: int) -> list[RowCodes]:
-        return [codes[self._at : self._at + n] for codes in self._block]
-
-    def leave(self, n: int) -> None:
-        self._at += n
-        self.n -= n
-
-
-def are_in_order(
-    rules: Sequence[CellRule],
-    original: Iterator[Sequence[RowCodes]],
-    released: Iterator[Sequence[RowCodes]],
-    most_left_out: int,
-) -> bool:
-    """Whether the released rows follow from the original's, in their order, with at most so many left out.
-
-    Each released row is given the first row of the original that agrees and comes after those given before; if there is
-    any way, this is one.
-
-    Parameters
-    ----------
-    rules : sequence of CellRule
-        At least one.
-    original, released : iterator over blocks
-        Codes of the rules' columns, in the order of the rules.
-    """
-    before, after = _Waiting(original), _Waiting(released)
-    n_left_out, at_once = 0, _FEWEST_ROWS
-    while after.has_some():
-        if not before.has_some() or n_left_out > most_left_out:
-            return False
-        n = min(at_once, before.n, after.n)
-        agree = np.ones(n, dtype=np.bool_)
-        for rule, originals, found in zip(rules, before.first(n), after.first(n), strict=True):
-            agree &= rule.agree(originals, found)
-        n_agreeing = n if agree.all() else int(np.argmin(agree))
-        is_left_out = n_agreeing < n
-        before.leave(n_agreeing + is_left_out)
-        after.leave(n_agreeing)
-        n_left_out += is_left_out
-        at_once = _FEWEST_ROWS if is_left_out else min(2 * at_once, _MOST_ROWS)
-    return n_left_out <= most_left_out
 
 
 @dataclass(frozen=True)
@@ -114,31 +51,19 @@ class _Pair:
         return ~self.rule.agree(self.original, self.released)
 
 
-def check_fidelity(
-    released: Columns,
-    original: Columns,
-    claims: Claims,
-    *,
-    check_roles: Declared = False,
-    generalized: GeneralizedColumns | None = None,
-    offered: OfferedRows | None = None,
-    in_original_order: bool = True,
-    own_rows: NDArray[np.intp] | None = None,
-) -> Iterator[Check | Unchecked]:
+def check_fidelity(pair: ReleaseVsOriginal, check_roles: Declared) -> Iterator[Check | Unchecked]:
     """Compare a release with the original that it claims to come from.
 
     Every released column must be an original column unchanged or a recoding by a stated rule; incomplete rows are left
     out when the manifest says so, and as many further rows as it says are suppressed. Of flipped features as many cells
     must differ as the manifest says; synthetic rows must have the original's classes. Slices must hold the original's
-    values bucket by bucket, and columns of no slice row by row. What ``generalized`` has read is not read again, nor
-    are ``offered`` rows looked for where they are given.
+    values bucket by bucket, and columns of no slice row by row.
 
-    Rows are compared in the original's order, in which ``in_original_order`` says that they are, each with the one that
-    ``own_rows`` gives where some were left out. Sorted rows are compared as a bag: every released row must have an
-    original row of its own.
+    Where it is known which row of the original each released one is, they are compared row by row. Sorted rows are
+    compared as a bag: every released row must have an original row of its own.
     """
+    released, original, claims, offered = pair.released, pair.original, pair.claims, pair.offered
     yield from check_description(original, claims, check_roles)
-    offered = offered or offered_rows(original, claims)
     rows = check_rows(released, original, claims, offered)
     yield rows
     if not rows.passed:
@@ -149,26 +74,27 @@ def check_fidelity(
     if perturbation == SYNTHETIC:
         yield from _check_synthetic(released, original, claims, kept)
         return
-    known_rows = own_rows if perturbation is None else None
-    pairs = _pairs(released, original, claims, kept if known_rows is None else known_rows, generalized)
+    own_rows = kept if pair.own_rows is None or perturbation is not None else pair.own_rows
+    pairs = _pairs(pair, own_rows)
     if perturbation == BUCKETED and (stated := claims.perturbation) is not None:
         compared = released, original, stated.bucket or "", stated.slices
-        if in_original_order:
+        if pair.in_original_order:
             yield from check_buckets(*compared, kept, claims.recodings)
         else:
             yield from check_sorted_buckets(*compared, kept, claims.recodings)
-        pairs = (pair for pair in pairs if pair.rule.name not in stated.moved)
-    if perturbation == FLIPPED:
-        yield from [_check_flipped(pairs, claims)] if in_original_order else _check_flipped_bag(pairs, claims)
+        pairs = (own for own in pairs if own.rule.name not in stated.moved)
+    if perturbation == FLIPPED and claims.suppressed_rows:
+        yield Check("cells", False, "there are suppressed rows, which cannot be distinguished from flipped ones")
         return
-    is_subsequence = claims.suppressed_rows and known_rows is None
-    if not in_original_order:
-        yield _check_bag(pairs)
+    if perturbation == FLIPPED:
+        yield from [_check_flipped(pairs, claims)] if pair.in_original_order else _check_flipped_bag(pairs, claims)
+        return
+    if pair.in_original_order:
+        yield _check_cells(pairs)
     else:
-        yield _check_subsequence(pairs, claims.suppressed_rows) if is_subsequence else _check_cells(pairs)
+        yield _check_bag(pairs) if is_sorted(claims) else _check_order(list(pairs))
     yield from check_copies(released, original, claims, kept)
-    own = None if not in_original_order or is_subsequence else (kept if known_rows is None else known_rows)
-    yield from check_typical(released, original, claims, kept, own)
+    yield from check_typical(released, original, claims, kept, own_rows if pair.in_original_order else None)
 
 
 def check_description(original: Columns, claims: Claims, check_roles: Declared) -> Iterator[Check | Unchecked]:
@@ -299,7 +225,7 @@ def _listed_and_absent(original: Columns, claims: Claims) -> Iterator[Unchecked]
 
     Somebody may have declared such a value before the table was made. Under differential privacy all lists are public.
     """
-    if claims.perturbation is not None and claims.perturbation.kind == SYNTHETIC:
+    if claims.is_synthetic:
         return
     names = []
     for recoding in claims.recodings.values():
@@ -384,24 +310,18 @@ def check_rows(released: Columns, original: Columns, claims: Claims, offered: Of
     return Check("row balance", not problems, said, expected, released.n_rows)
 
 
-def _pairs(
-    released: Columns,
-    original: Columns,
-    claims: Claims,
-    rows: NDArray[np.intp],
-    generalized: GeneralizedColumns | None,
-) -> Iterator[_Pair]:
+def _pairs(pair: ReleaseVsOriginal, rows: NDArray[np.intp]) -> Iterator[_Pair]:
     """Pair each stated column with the one that it came from."""
     nothing = np.zeros(0, dtype=np.int32)
-    for rule in cell_rules(released, original, claims, generalized):
+    for rule in pair.rules:
         if rule.problem:
             yield _Pair(rule, nothing, nothing)
         else:
-            yield _Pair(rule, codes_of(original, rule.column)[rows], codes_of(released, rule.name))
+            yield _Pair(rule, codes_of(pair.original, rule.column)[rows], codes_of(pair.released, rule.name))
 
 
 def _check_cells(pairs: Iterator[_Pair]) -> Check:
-    """Row by row: nothing was suppressed, so the rows of both tables belong together."""
+    """Row by row: the rows of both tables belong together."""
     problems, rules = [], []
     for pair in pairs:
         rules.append(pair.rule)
@@ -417,13 +337,12 @@ def _check_flipped(pairs: Iterator[_Pair], claims: Claims) -> Check:
     stated = claims.perturbation.n_cells_changed if claims.perturbation else 0
     problems, n_changed = [], 0
     for pair in pairs:
-        name = pair.rule.name
-        if not pair.rule.problem and len(pair.original) == len(pair.released):
-            n_different = int(pair.differ().sum())
-            n_changed += n_different if name in features else 0
-            problem = f"differs in {n_different:,} rows" if n_different and name not in features else ""
-        else:
-            problem = pair.rule.problem or "has suppressed rows, which cannot be distinguished from flipped ones"
+        name, problem = pair.rule.name, pair.rule.problem
+        n_different = 0 if problem else int(pair.differ().sum())
+        if name in features:
+            n_changed += n_different
+        elif n_different:
+            problem = f"differs in {n_different:,} rows"
         problems += [f"'{name}' {problem}"] if problem else []
     if n_changed != stated and not problems:
         problems.append(f"{n_changed:,} cells of features differ")
@@ -506,25 +425,24 @@ def _check_synthetic(released: Columns, original: Columns, claims: Claims, rows:
     yield Check("cells", not strangers, f"the released rows are synthetic: {said}")
 
 
-def _check_subsequence(pairs: Iterator[_Pair], n_suppressed: int) -> Check:
-    """Rows were suppressed: the released rows must be those of the original in the same order, with some left out."""
-    compared = list(pairs)
-    rules = [pair.rule for pair in compared]
-    originals, released = [[pair.original for pair in compared]], [[pair.released for pair in compared]]
-    return check_order(rules, iter(originals), iter(released), n_suppressed)
-
-
-def check_order(
-    rules: Sequence[CellRule],
-    originals: Iterator[Sequence[Codes]],
-    released: Iterator[Sequence[Codes]],
-    n_suppressed: int,
-) -> Check:
-    """Whether the cells of released rows follow from the original's; of both come codes in blocks of rows."""
-    problems = [f"'{rule.name}' {rule.problem}" for rule in rules if rule.problem]
-    if rules and not problems and not are_in_order(rules, originals, released, n_suppressed):
-        problems.append("released rows are not rows of the original in its order")
-    return said_of_cells(problems, rules)
+def _check_order(pairs: Sequence[_Pair]) -> Check:
+    """Rows were left out: the others must be rows of the original in its order; each is given the first that agrees."""
+    problems = [f"'{pair.rule.name}' {pair.rule.problem}" for pair in pairs if pair.rule.problem]
+    n_before, n_after = (0, 0) if problems or not pairs else (len(pairs[0].original), len(pairs[0].released))
+    before = after = 0
+    at_once = _FEWEST_ROWS
+    while after < n_after:
+        n = min(at_once, n_before - before, n_after - after)
+        if not n:
+            problems.append("released rows are not rows of the original in its order")
+            break
+        own, found = slice(before, before + n), slice(after, after + n)
+        agree = np.logical_and.reduce([pair.rule.agree(pair.original[own], pair.released[found]) for pair in pairs])
+        n_agreeing = n if agree.all() else int(np.argmin(agree))
+        before += n_agreeing + (n_agreeing < n)
+        after += n_agreeing
+        at_once = _FEWEST_ROWS if n_agreeing < n else min(2 * at_once, _MOST_ROWS)
+    return said_of_cells(problems, [pair.rule for pair in pairs])
 
 
 def said_of_cells(problems: Sequence[str], rules: Sequence[CellRule]) -> Check:

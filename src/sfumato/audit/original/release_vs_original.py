@@ -11,14 +11,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.audit.checks import Check
-from sfumato.audit.claims import Claims, is_number
+from sfumato.audit.claims import Claims
 from sfumato.audit.original.assignment import BothBags, Pairs, TooManyPairsError
-from sfumato.audit.original.cell_rules import cell_rules, codes_of
+from sfumato.audit.original.cell_rules import CellRule, FittingRule, cell_rules, codes_of
 from sfumato.audit.original.consistency import Consistency, consistency
 from sfumato.audit.original.offered_rows import OfferedRows, offered_rows
 from sfumato.audit.reading.cells import Containing
 from sfumato.audit.reading.columns import Columns
-from sfumato.audit.reading.read_once import GeneralizedColumns
 from sfumato.audit.reading.values import GENERALIZED, meanings_read_as, moments_in, numbers_in
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import ROUNDING
@@ -110,8 +109,8 @@ PENALTY = "global_certainty_penalty"
 class ReleaseVsOriginal:
     """Both tables and what the manifest says of them; their consistency on the same columns is measured once.
 
-    ``in_original_order`` says whether the released rows are in the original's order, with some left out; ``own_rows``
-    are, where the publisher gives them, the rows of the original that they are.
+    ``in_original_order`` says whether it is known which row of the original each released one is: they are in its
+    order and all are released, or ``own_rows``, which the publisher gives, are those rows.
 
     Raises
     ------
@@ -132,7 +131,6 @@ class ReleaseVsOriginal:
         self.original = original
         self.claims = claims
         self.in_original_order = in_original_order
-        self.read = GeneralizedColumns(released, original)
         self._measured: dict[frozenset[str], Consistency] = {}
         self.own_rows = own_rows
         if own_rows is not None:
@@ -158,14 +156,18 @@ class ReleaseVsOriginal:
         return len(self.rows) if are_left_out else self.original.n_rows
 
     @cached_property
+    def rules(self) -> tuple[CellRule, ...]:
+        """How the cells of each released column follow from the original's; each column is read once."""
+        return tuple(cell_rules(self.released, self.original, self.claims))
+
+    @cached_property
     def fitting(self) -> Pairs | None:
         """Original and released rows that fit each other in all columns whose cells were not moved.
 
         ``None`` where cells cannot be compared, or rows fit in too many ways.
         """
         moved = self.claims.perturbation.moved if self.claims.perturbation else frozenset()
-        every = cell_rules(self.released, self.original, self.claims, self.read)
-        rules = [rule for rule in every if rule.name not in moved]
+        rules = [rule for rule in self.rules if rule.name not in moved]
         if not rules or any(rule.problem for rule in rules):
             return None
         before = [codes_of(self.original, rule.column)[self.rows] for rule in rules]
@@ -180,6 +182,12 @@ class ReleaseVsOriginal:
         """Columns whose cells are generalized, with the kind that the manifest gives their values."""
         recodings = [r for r in self.claims.recodings.values() if r.rule == GENERALIZED and r.name == r.column]
         return {r.name: Column(r.name, kind=r.kind, domain=r.domain) for r in recodings}
+
+    @cached_property
+    def read(self) -> dict[str, Containing]:
+        """Which original values the cells of generalized columns may mean, where they can be read."""
+        rules = (rule for rule in self.rules if isinstance(rule, FittingRule) and rule.name in self.generalized)
+        return {rule.name: rule.read for rule in rules if rule.read is not None}
 
     def consistency(self, names: tuple[str, ...]) -> Consistency:
         """Compare the two tables on some columns.
@@ -220,9 +228,6 @@ class ReleaseVsOriginal:
         if PENALTY not in self.claims.stated_utility or not self.generalized or self.n_rows != self.released.n_rows:
             return
         name, stated = "utility: global certainty penalty", self.claims.stated_utility[PENALTY]
-        if not is_number(stated):
-            yield Check(name, False, "global certainty penalty: the manifest gives no number")
-            return
         penalties = [self._penalty_of(column) for column in self.generalized.values()]
         if any(penalty is None for penalty in penalties):
             yield Check(name, False, "global certainty penalty: some cells cannot be measured", stated)
@@ -233,10 +238,10 @@ class ReleaseVsOriginal:
         yield Check(name, passed, said, stated, found)
 
     def _penalty_of(self, column: Column) -> float | None:
-        if column.name not in self.released or column.name not in self.original:
+        read = self.read.get(column.name)
+        if read is None:
             return None
         before, after = self.original.coded(column.name), self.released.coded(column.name)
-        read = self.read.read(column.name, column.name, column.kind, column.domain)
         penalties = cell_penalties(read, before, column, self._codes_of_rows(before))
         return None if penalties is None or not after.n_rows else float(penalties @ after.counts / after.n_rows)
 

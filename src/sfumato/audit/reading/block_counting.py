@@ -124,7 +124,7 @@ def persons_of_groups(
     InputError
         If the rows cannot be read or counted.
     """
-    keys, stored = [f"c{i}" for i in range(len(known.columns))], _stored_type(table, person)
+    keys, stored = [f"c{i}" for i in range(len(known.columns))], stored_type(table, person)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for block in table.blocks(list(dict.fromkeys([*known.columns, person])), progress=progress):
@@ -142,7 +142,8 @@ def persons_of_groups(
     return groups, n_rows, n_persons
 
 
-def _stored_type(table: Rows, name: str) -> pa.DataType:
+def stored_type(table: Rows, name: str) -> pa.DataType:
+    """Type of what blocks hold of a column: codes, or the values of one that lists none."""
     return table.outline[name].values.type if table.is_open(name) else pa.int32()
 
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.audit.reading.columns import Classes
+from sfumato.audit.reading.columns import Classes, places_of_runs
 from sfumato.audit.reading.spelling import SPELLINGS
 from sfumato.audit.reading.values import is_text, matching_ids, meanings_read_as, texts_of
 from sfumato.schema import Kind
@@ -128,13 +128,13 @@ class Containing:
         lengths = last - first
         place_of = np.arange(len(begins))
         if int(lengths.sum()) <= _MOST_MEANT:
-            runs = np.repeat(np.arange(len(lengths)), lengths)
-            stretch = np.arange(len(runs)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + first[runs]
+            run = np.repeat(np.arange(len(lengths)), lengths)
+            stretch = places_of_runs(first, last)
             by_stretch = np.argsort(stretch, kind="stable")  # the cells of each in their order
-            cells = np.split(self.cells[runs][by_stretch], np.cumsum(np.bincount(stretch, minlength=len(begins)))[:-1])
+            cells = np.split(self.cells[run][by_stretch], np.cumsum(np.bincount(stretch, minlength=len(begins)))[:-1])
             known: dict[bytes, int] = {}
             place_of = np.array([known.setdefault(own.tobytes(), len(known)) for own in cells], dtype=np.int64)
-            pairs = np.unique(self.cells[runs] * len(begins) + place_of[stretch])
+            pairs = np.unique(self.cells[run] * len(begins) + place_of[stretch])
             cell, place = np.divmod(pairs, len(begins))
             begins_run = np.append(True, (np.diff(cell) != 0) | (np.diff(place) != 1))[: len(pairs)]
             ends_run = np.append(begins_run[1:], True)[: len(pairs)]
@@ -443,9 +443,9 @@ class ColumnBits:
         """Places at which classes are switched, ascending, with the word and bit of each."""
         read, first = self._containing, self._containing.first_runs
         each = first[self._cells + 1] - first[self._cells]
-        runs = np.repeat(first[self._cells] - (np.cumsum(each) - each), each) + np.arange(each.sum())
+        own = places_of_runs(first[self._cells], first[self._cells + 1])
         classes = np.tile(np.repeat(np.arange(len(self._cells)), each), 2)
-        switches = np.concatenate([read.starts[runs], read.stops[runs]])
+        switches = np.concatenate([read.starts[own], read.stops[own]])
         order = np.argsort(switches, kind="stable")
         classes = classes[order]
         bits = np.uint64(1) << (classes % _WORD_BITS).astype(np.uint64)

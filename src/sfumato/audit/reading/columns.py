@@ -106,7 +106,7 @@ class Columns:
         return self._coded[name].values.type
 
     def rows_with_one(self, name: str) -> Rows:
-        """Rows in which a 0/1 column is 1, ascending.
+        """Rows (or distinct rows) in which a 0/1 column is 1, ascending.
 
         Raises
         ------
@@ -117,9 +117,6 @@ class Columns:
             i = self._position[name]
             return np.asarray(self._matrix.indices[self._matrix.indptr[i] : self._matrix.indptr[i + 1]], dtype=np.int64)
         column = self.coded(name)
-        if self.row_counts is not None:
-            problem = "is known by its counts only, not row by row"
-            raise NotBinaryError(problem, column=name)
         numbers = zero_one(column.values)
         if numbers is None or (numbers < 0).any():
             problem = f"holds something other than 0 and 1 ({column.n_distinct:,} distinct values)"
@@ -127,12 +124,21 @@ class Columns:
         return np.flatnonzero(numbers[column.codes] == 1)
 
     def ones(self, names: Sequence[str]) -> sp.csr_matrix:
-        """Return some 0/1 columns as a matrix of rows × columns, the columns of a row's ones ascending."""
+        """Return some 0/1 columns as a matrix of rows × columns, the columns of a row's ones ascending.
+
+        Raises
+        ------
+        NotBinaryError
+            If a column holds anything but 0 and 1; a missing value is neither.
+        SchemaError
+            If a column was not counted together with the others.
+        """
+        self.check_counted(names)
         rows = [self.rows_with_one(name) for name in names]
         ends = np.cumsum([0, *map(len, rows)])
         indices = np.concatenate([*rows, np.zeros(0, dtype=np.int64)])
         by_column = sp.csc_matrix(
-            (np.ones(len(indices), dtype=np.int8), indices, ends), shape=(self.n_rows, len(names))
+            (np.ones(len(indices), dtype=np.int8), indices, ends), shape=(self.n_entries, len(names))
         )
         return by_column.tocsr()
 
@@ -255,6 +261,13 @@ def summed(ids: NDArray[np.integer], row_counts: Counts, n: int) -> Counts:
     return sums
 
 
+def places_of_runs(first: NDArray[np.integer], last: NDArray[np.integer]) -> Ids:
+    """All places of runs, one run after the other."""
+    lengths = np.asarray(last - first, dtype=np.int64)
+    before = np.cumsum(lengths) - lengths
+    return np.asarray(np.arange(int(lengths.sum())) + np.repeat(np.asarray(first, dtype=np.int64) - before, lengths))
+
+
 def group_rows(columns: Columns, names: Sequence[str]) -> Classes:
     """Group the rows that are equal on the named columns; missing equals missing. No columns: one class of all rows."""
     columns.check_counted(names)
@@ -272,19 +285,19 @@ def distinct_patterns(ones: sp.csr_matrix) -> tuple[Ids, Ids]:
     """Pattern number of every row of a 0/1 matrix, and the first row that has each pattern.
 
     Each row is written as a word: up to 64 columns have a bit each, more a random number each, which are added up.
-    Then rows with the same word are compared with the first of them, one by one only if they should differ.
+    Then rows with the same word are compared with the first of them; should some differ, other numbers are drawn.
     """
     n_columns = ones.shape[1]
     is_narrow = n_columns <= _WORD_BITS
-    digits = np.uint64(1) << np.arange(n_columns, dtype=np.uint64) if is_narrow else _random_words(n_columns)
     each = np.ones(len(ones.indices), dtype=np.uint64)  # of the type of the words, which stay exact
-    words = sp.csr_matrix((each, ones.indices, ones.indptr), shape=ones.shape) @ digits
-    ids = pa.array(words).dictionary_encode().indices.to_numpy().astype(np.int64)  # numbered as they appear
-    first_rows = np.empty(int(ids.max(initial=-1)) + 1, dtype=np.int64)
-    first_rows[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)  # the first row is written last, and stays
-    if not is_narrow and not _are_equal(ones, first_rows[ids]):
-        return _compared_one_by_one(ones)
-    return ids, first_rows
+    while True:
+        digits = np.uint64(1) << np.arange(n_columns, dtype=np.uint64) if is_narrow else _random_words(n_columns)
+        words = sp.csr_matrix((each, ones.indices, ones.indptr), shape=ones.shape) @ digits
+        ids = pa.array(words).dictionary_encode().indices.to_numpy().astype(np.int64)  # numbered as they appear
+        first_rows = np.empty(int(ids.max(initial=-1)) + 1, dtype=np.int64)
+        first_rows[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)  # the first row is written last, and stays
+        if is_narrow or _are_equal(ones, first_rows[ids]):
+            return ids, first_rows
 
 
 def _random_words(n: int) -> NDArray[np.uint64]:
@@ -298,15 +311,3 @@ def _are_equal(ones: sp.csr_matrix, others: NDArray[np.integer]) -> bool:
         return False
     moved_by = np.repeat(ones.indptr[others] - ones.indptr[:-1], lengths)
     return np.array_equal(ones.indices, ones.indices[np.arange(len(ones.indices)) + moved_by])
-
-
-def _compared_one_by_one(ones: sp.csr_matrix) -> tuple[Ids, Ids]:
-    known: dict[bytes, int] = {}
-    first_rows: list[int] = []
-    ids = np.empty(ones.shape[0], dtype=np.int64)
-    for row in range(ones.shape[0]):
-        number = known.setdefault(ones.indices[ones.indptr[row] : ones.indptr[row + 1]].tobytes(), len(first_rows))
-        if number == len(first_rows):
-            first_rows.append(row)
-        ids[row] = number
-    return ids, np.array(first_rows, dtype=np.int64)

@@ -25,6 +25,8 @@ from sfumato.audit.reading.values import ranks, spelled_ranks
 if TYPE_CHECKING:
     import duckdb
 
+Ids = NDArray[np.int64]
+
 _BY_ROWS = """
 CREATE TEMP TABLE keys AS SELECT row_number() OVER () AS class, * FROM (SELECT DISTINCT {keys} FROM entries);
 CREATE TEMP TABLE counts AS
@@ -120,6 +122,31 @@ def n_merged_spellings(columns: Columns, name: str) -> int:
     """Count the spellings of a column that are counted as a value which another spelling has, too."""
     codes = np.unique(columns.coded(name).codes)
     return len(codes) - len(np.unique(value_ranks(columns, name, spelled=False)))
+
+
+def largest_matchings(classes: Ids, entries: Ids, values: Ids, n_classes: int) -> Ids:
+    """Size of the largest matching of values and entries in each class.
+
+    Parameters
+    ----------
+    classes : ndarray of int64
+        Class of each entry.
+    entries, values : ndarray of int64
+        Entry and value of each row.
+    """
+    width = int(values.max(initial=0)) + 1
+    edges = np.unique(entries * width + values)
+    entries, values = edges // width, edges % width
+    of_class, number = np.unique(classes[entries] * width + values, return_inverse=True)
+    has_partner = np.ones(len(of_class), dtype=np.bool_)
+    if len(np.unique(entries)) < len(entries):  # somebody carries several values
+        import scipy.sparse as sp
+        from scipy.sparse.csgraph import maximum_bipartite_matching
+
+        places = number.reshape(-1), entries
+        graph = sp.csr_matrix((np.ones(len(entries), dtype=np.int8), places), shape=(len(of_class), len(classes)))
+        has_partner = maximum_bipartite_matching(graph, perm_type="column") >= 0
+    return np.bincount((of_class // width)[has_partner], minlength=n_classes).astype(np.int64)
 
 
 @contextmanager

@@ -26,11 +26,8 @@ class Packing:
     Examples
     --------
     >>> packing = Packing.of([10, None, 5])
-    >>> packed = packing.packed([np.array([7, 1]), np.array([-3, 4]), np.array([4, 0])])
-    >>> [own.tolist() for own in packed]
+    >>> [own.tolist() for own in packing.packed([np.array([7, 1]), np.array([-3, 4]), np.array([4, 0])])]
     [[39, 5], [-3, 4]]
-    >>> [own.tolist() for own in packing.unpacked(packed)]
-    [[7, 1], [-3, 4], [4, 0]]
     """
 
     sizes: tuple[int | None, ...]
@@ -61,13 +58,3 @@ class Packing:
                 key = key * max(self.sizes[i] or 0, 1) + columns[i]
             found.append(key)
         return found
-
-    def unpacked(self, packed: Sequence[Numbers]) -> list[Numbers]:
-        """Give the columns again."""
-        found: dict[int, Numbers] = {}
-        for group, key in zip(self.groups, packed, strict=True):
-            rest = key
-            for i in reversed(group[1:]):
-                rest, found[i] = np.divmod(rest, max(self.sizes[i] or 0, 1))
-            found[group[0]] = rest
-        return [found[i] for i in range(len(self.sizes))]

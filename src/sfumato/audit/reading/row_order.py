@@ -137,7 +137,7 @@ def kept_as_read(claims: Claims) -> Unchecked | None:
     """Say that rows are in the order in which the original was read, where the manifest does."""
     if claims.output_order != AS_READ:
         return None
-    said = "the released rows are in the original's order, by which two releases of the same table can be joined"
+    said = "the released rows are stated to be in the original's order, by which releases of one table can be joined"
     return Unchecked("row-order", said, "release again, with sorted rows")
 
 

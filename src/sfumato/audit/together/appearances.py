@@ -11,16 +11,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.audit.claims import Claims
-from sfumato.audit.original.cell_rules import CellRule, FittingRule, cell_rules, codes_of
+from sfumato.audit.original.assignment import BothBags, Pairs, TooManyPairsError
+from sfumato.audit.original.cell_rules import cell_rules, codes_of, refuse_problems
 from sfumato.audit.original.offered_rows import offered_rows
 from sfumato.audit.reading.columns import AnyTable, Columns, group_rows
 from sfumato.audit.reading.values import same_value
 from sfumato.audit.together.levels import ABSENT, Appearances, Ids, Together
 from sfumato.errors import InvalidParameterError, SchemaError
 from sfumato.guarantees import DifferentialPrivacy, KAnonymity, LDiversity
-
-MOST_COMPARISONS = 20_000_000_000
-"""Classes times distinct rows of the original up to which it is found by their cells whose row is where."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ def named_rows(
         classes = groups.ids.astype(np.int64)
     else:
         offered = offered_rows(before, claims).rows
-        classes = _classes_that_fit(after, before, claims, promised.columns, offered)
+        classes = _classes_that_fit(after, before, claims, promised.columns, offered, groups.ids)
         rows, classes = offered[classes != ABSENT], classes[classes != ABSENT]
         if not np.array_equal(np.bincount(classes, minlength=len(groups.sizes)), groups.sizes):
             problem = "some rows that fit the cells of a class were left out of the release"
@@ -213,38 +211,20 @@ def numbered_alike(named: Sequence[Named]) -> list[Ids]:
 
 
 def _classes_that_fit(
-    released: Columns, original: Columns, claims: Claims, names: Sequence[str], offered: NDArray[np.intp]
+    released: Columns, original: Columns, claims: Claims, names: Sequence[str], offered: NDArray[np.intp], groups: Ids
 ) -> Ids:
     """Class whose cells each offered row of the original fits, ``ABSENT`` where it fits none."""
-    groups = group_rows(released, names)
-    rules = {rule.name: rule for rule in cell_rules(released, original, claims)}
-    holds = [_held_by_cells(rules[name], released, original) for name in names]
-    first_rows = np.unique(groups.ids, return_index=True)[1]
-    cells = np.column_stack([codes_of(released, name)[first_rows] for name in names])
-    values = np.column_stack([codes_of(original, rules[name].column)[offered] for name in names])
-    distinct, of_row = np.unique(values, axis=0, return_inverse=True)
-    if len(cells) * len(distinct) > MOST_COMPARISONS:
-        problem = f"{len(cells):,} classes and {len(distinct):,} distinct rows are too many to compare"
-        raise InvalidParameterError("rows", problem, allowed="fewer")
-    class_of = np.full(len(distinct), ABSENT, dtype=np.int64)
-    for number, own in enumerate(cells):
-        fitting = np.flatnonzero(holds[0][own[0]][distinct[:, 0]])
-        for i in range(1, len(names)):
-            fitting = fitting[holds[i][own[i]][distinct[fitting, i]]]
-        if (class_of[fitting] != ABSENT).any():
-            problem = "some rows of the original fit the cells of several classes"
-            raise InvalidParameterError("cells", problem, allowed="such that each row fits those of one class")
-        class_of[fitting] = number
-    return np.asarray(class_of[of_row.reshape(-1)])
-
-
-def _held_by_cells(rule: CellRule, released: Columns, original: Columns) -> NDArray[np.bool_]:
-    """Whether each distinct cell of the release may mean each distinct value of the original."""
-    if rule.problem:
-        raise InvalidParameterError("cells", f"'{rule.name}' {rule.problem}", allowed="those of the original")
-    n_cells = 2 if released.feature(rule.name) else len(released.coded(rule.name).values)
-    n_values = 2 if original.feature(rule.column) else len(original.coded(rule.column).values)
-    if isinstance(rule, FittingRule) and rule.read is not None:
-        cells, values = np.divmod(np.arange(n_cells * n_values), n_values)
-        return rule.read.holds(values, cells).reshape(n_cells, n_values)
-    return np.asarray(rule.found[:, None] == rule.expected[None, :])
+    known = {rule.name: rule for rule in cell_rules(released, original, claims)}
+    rules = [known[name] for name in names]
+    refuse_problems(rules)
+    before = [codes_of(original, rule.column)[offered] for rule in rules]
+    after = [codes_of(released, rule.name) for rule in rules]
+    try:
+        found = Pairs.of(BothBags.of(rules, before, after)).group_of_originals(groups)
+    except TooManyPairsError:
+        problem = "classes and rows of the original fit in too many ways"
+        raise InvalidParameterError("rows", problem, allowed="fewer") from None
+    if found is None:
+        problem = "some rows of the original fit the cells of several classes"
+        raise InvalidParameterError("cells", problem, allowed="such that each row fits those of one class")
+    return found

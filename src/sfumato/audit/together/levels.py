@@ -34,6 +34,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.audit.reading.columns import places_of_runs
+from sfumato.audit.reading.equivalence import largest_matchings
 from sfumato.errors import InvalidParameterError
 from sfumato.guarantees import ROUNDING
 
@@ -145,9 +147,9 @@ class Together:
         order = np.argsort(keys, kind="stable")
         first, last = (np.searchsorted(keys[order], wanted, side=side) for side in ("left", "right"))
         last = np.where(self.classes[self.joint, release] == ABSENT, first, last)
-        rows = order[runs(first, last)]
+        rows = order[places_of_runs(first, last)]
         entries = np.repeat(np.arange(len(self.joint)), last - first)  # a person in a joint class
-        return _matched(self.joint, entries, own.values[column][rows], len(self.classes))
+        return largest_matchings(self.joint, entries, own.values[column][rows], len(self.classes))
 
     def remaining_values(self, column: str) -> Ids:
         """Values that are in every class of a joint class; 0 also where no release with a row has the column."""
@@ -161,7 +163,7 @@ class Together:
             held = np.unique(np.column_stack([release.classes, release.values[column]]), axis=0)
             joint = np.flatnonzero(is_there)
             first, last = (np.searchsorted(held[:, 0], self.classes[joint, i], side=s) for s in ("left", "right"))
-            pairs.append(np.column_stack([np.repeat(joint, last - first), held[runs(first, last), 1]]))
+            pairs.append(np.column_stack([np.repeat(joint, last - first), held[places_of_runs(first, last), 1]]))
         if not pairs:
             return n_releases
         found, times = np.unique(np.concatenate(pairs), axis=0, return_counts=True)
@@ -211,31 +213,6 @@ def _is_short(found: Ids, requested: Levels) -> Flags:
     return np.asarray(found < requested - ROUNDING)
 
 
-def _matched(classes: Ids, entries: Ids, values: Ids, n_classes: int) -> Ids:
-    """Size of the largest matching of values and entries in each class.
-
-    Parameters
-    ----------
-    classes : ndarray of int64
-        Class of each entry.
-    entries, values : ndarray of int64
-        Entry and value of each row.
-    """
-    width = int(values.max(initial=0)) + 1
-    edges = np.unique(entries * width + values)
-    entries, values = edges // width, edges % width
-    of_class, number = np.unique(classes[entries] * width + values, return_inverse=True)
-    has_partner = np.ones(len(of_class), dtype=np.bool_)
-    if len(np.unique(entries)) < len(entries):  # somebody carries several values
-        import scipy.sparse as sp
-        from scipy.sparse.csgraph import maximum_bipartite_matching
-
-        places = number.reshape(-1), entries
-        graph = sp.csr_matrix((np.ones(len(entries), dtype=np.int8), places), shape=(len(of_class), len(classes)))
-        has_partner = maximum_bipartite_matching(graph, perm_type="column") >= 0
-    return np.bincount((of_class // width)[has_partner], minlength=n_classes).astype(np.int64)
-
-
 def total_epsilon(epsilons: Sequence[float]) -> float:
     """Bound by which several differentially private releases of the same people are private together.
 
@@ -265,12 +242,5 @@ def _combinations(releases: Sequence[Appearances]) -> tuple[Ids, Ids]:
             raise InvalidParameterError("persons", problem, allowed=allowed, hint=hint, remedy=("one_row_per_person",))
         before = np.repeat(np.arange(len(persons)), last - first)
         persons = persons[before]
-        classes = np.column_stack([classes[before], held[runs(first, last), 1]])
+        classes = np.column_stack([classes[before], held[places_of_runs(first, last), 1]])
     return persons, classes
-
-
-def runs(first: NDArray[np.integer], last: NDArray[np.integer]) -> Ids:
-    """All places of runs, one run after the other."""
-    lengths = np.asarray(last - first, dtype=np.int64)
-    before = np.cumsum(lengths) - lengths
-    return np.asarray(np.arange(int(lengths.sum())) + np.repeat(np.asarray(first, dtype=np.int64) - before, lengths))

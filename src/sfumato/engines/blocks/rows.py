@@ -273,7 +273,6 @@ class LargeTable(Rows):
         Name, hash and format of the file; of a frame, library and hash of its content.
     """
 
-    keeps_order = True
     is_on_cluster = False
     source: Source
     _stored: Mapping[str, pa.Array]

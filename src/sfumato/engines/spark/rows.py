@@ -55,7 +55,6 @@ class ClusterTable(Rows):
     session : SparkSession
     """
 
-    keeps_order = False
     is_on_cluster = True
     source: Source | None
     session: Session

@@ -72,13 +72,13 @@ def test_rows_that_stay_together_need_no_distinct_rows_in_memory(monkeypatch):
     def refuse(*_):
         raise AssertionError
 
-    monkeypatch.setattr(bags_on_disk, "_can_be_assigned", refuse)
+    monkeypatch.setattr(bags_on_disk, "_are_assigned_in_parts", refuse)
     assert judged(originals, released).passed
     assert bags([row[:2] for row in originals], [row[:2] for row in released]).can_be_assigned()
 
 
 @pytest.mark.slow
-def test_what_a_row_became_may_depend_on_a_coarsened_column_that_does_not_overlap(monkeypatch):
+def test_what_a_row_became_may_depend_on_a_coarsened_column_that_does_not_overlap():
     """As where too few men of an age are left for a group, and women of that age are not."""
     cell = {(value, exact): 5 if (value + exact) % 4 == 0 else 3 for value in range(8) for exact in range(3)}
     each = np.arange(3)
@@ -92,7 +92,6 @@ def test_what_a_row_became_may_depend_on_a_coarsened_column_that_does_not_overla
         return check_bag_on_disk([FITTING, as_it_is, NUMBERS], blocks(originals), blocks(shown), MEMORY)
 
     assert not judged_so(forged).passed
-    monkeypatch.setattr(bags_on_disk, "_can_be_assigned", None)  # no distinct whole rows are matched
     assert judged_so(released).passed
 
 
@@ -116,7 +115,9 @@ def test_more_values_than_fit_are_counted_by_the_cells_that_may_mean_them(monkey
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_parts_are_judged_as_the_whole(seed, monkeypatch):
-    monkeypatch.setattr(bags_on_disk, "_grouped", lambda *_: None)  # counts of the overlapping columns do not tell
+    monkeypatch.setattr(
+        bags_on_disk, "_distinct", lambda *_, **__: None
+    )  # counts of the overlapping columns do not tell
     rng = np.random.default_rng(seed)
     originals, released = made(rng, 120)
     compared = [bags_on_disk._compared(rule) for rule in (FITTING, EXACT, NUMBERS)]
@@ -126,7 +127,7 @@ def test_parts_are_judged_as_the_whole(seed, monkeypatch):
 
 
 def test_too_many_distinct_rows_are_said_where_counts_do_not_tell(monkeypatch):
-    monkeypatch.setattr(bags_on_disk, "_grouped", lambda *_: None)
+    monkeypatch.setattr(bags_on_disk, "_distinct", lambda *_, **__: None)
     monkeypatch.setattr(bags_on_disk, "_MOST_PARTS", 0)
 
     assert isinstance(judged([(0, 0, 0), (1, 0, 1)], [(2, 0, 0)]), Unchecked)

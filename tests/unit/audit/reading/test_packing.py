@@ -1,4 +1,4 @@
-"""Columns side by side in one number: nothing is lost, and rows that differ stay different."""
+"""Columns side by side in one number: rows that differ stay different, and equal ones equal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sfumato.audit.reading.packing import Packing
 
 
 @given(data=st.data(), n_rows=st.integers(0, 6))
-def test_packed_columns_come_back_and_fit(data: st.DataObject, n_rows: int) -> None:
+def test_packed_columns_fit_and_tell_the_same_rows_apart(data: st.DataObject, n_rows: int) -> None:
     size = st.none() | st.integers(1, 2**40) | st.sampled_from([1, 2, 2**31, 2**62])
     sizes = data.draw(st.lists(size, min_size=1, max_size=8))
     columns = []
@@ -28,5 +28,5 @@ def test_packed_columns_come_back_and_fit(data: st.DataObject, n_rows: int) -> N
         for own, group in zip(packed, packing.groups, strict=True)
         if sizes[group[0]] is not None
     )
-    again = packing.unpacked(packed)
-    assert all(np.array_equal(own, found) for own, found in zip(columns, again, strict=True))
+    rows, keys = ([tuple(row) for row in np.column_stack(own).tolist()] for own in (columns, packed))
+    assert [rows.index(row) for row in rows] == [keys.index(key) for key in keys]
