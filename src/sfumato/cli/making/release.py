@@ -210,7 +210,6 @@ def command(
 
     \b
     Further examples:
-      sfumato release admissions.csv --target readmitted -o release.csv
       sfumato release admissions.csv --target readmitted --cells values -o release.csv
       sfumato release admissions.csv --target readmitted --cells draws --max-copies 0.1 -o release.csv
       sfumato release --ledger same-levels -o release-2026.csv
