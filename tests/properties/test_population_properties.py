@@ -16,9 +16,8 @@ from oracles import people_in_box
 from sfumato.audit.claims import read_claims
 from sfumato.audit.population_table import in_population
 from sfumato.errors import PrivacyNotAchievableError
-from sfumato.mechanisms.lattice.lattice import LatticeProblem
+from sfumato.mechanisms.lattice.lattice import LatticePeople, LatticeProblem
 from sfumato.mechanisms.lattice.node_checks import NodeChecker
-from sfumato.mechanisms.lattice.population import LatticePeople
 from sfumato.mechanisms.lattice.search import search_lattice
 from sfumato.mechanisms.population import Population
 from sfumato.mechanisms.registry import build_mechanism

@@ -6,7 +6,7 @@ import contextlib
 import threading
 from unittest.mock import patch
 
-from sfumato.publishing import spark as publishing
+from sfumato.publishing import cluster_folder as publishing
 
 
 @contextlib.contextmanager

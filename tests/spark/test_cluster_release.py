@@ -26,7 +26,7 @@ from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.lattice.gain import GainRecoder
 from sfumato.mechanisms.lattice.recoder import GlobalRecoder
 from sfumato.mechanisms.registry import build_mechanism
-from sfumato.publishing import spark as proposal_module
+from sfumato.publishing import cluster_folder as proposal_module
 from sfumato.publishing.large import release_large
 from sfumato.publishing.propose import propose
 from sfumato.publishing.publish import publish
