@@ -96,7 +96,7 @@ def test_a_dry_run_writes_nothing_and_says_what_would_be(engine, capsys):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["-m", "mondrian"], 2, "global-recoding"),
+        (["-m", "laplace-dp"], 2, "got laplace-dp"),
         ([*RECODING, "--drop-incomplete"], 2, "--drop-incomplete"),
         ([*RECODING, "-k", "100000"], 4, "cannot be met"),
     ],
@@ -109,6 +109,14 @@ def test_what_a_cluster_cannot_do_is_refused(engine, arguments, code, words, cap
     assert words in shown
     assert "Traceback" not in shown
     assert sorted(os.listdir()) == before
+
+
+def test_what_needs_all_rows_is_released_as_by_one_machine(engine, capsys):
+    """The driver takes the rows, and writes one file."""
+    order = ["release", "stays.parquet", *ROLES, "-m", "mdav", "-k", "4"]
+    assert run([*order, "-o", "here.parquet"]) == 0
+    assert run([*order, *engine, "-o", "there.parquet"]) == 0
+    assert Path("there.parquet").read_bytes() == Path("here.parquet").read_bytes()
 
 
 def test_a_project_s_release_by_the_cluster_is_kept_in_its_ledger_and_checked(engine, capsys):

@@ -1,6 +1,7 @@
 """People, not rows, on a real cluster: the release is the one made in memory, as a bag of rows."""
 
 import json
+from unittest.mock import patch
 
 import pyarrow.parquet
 import pytest
@@ -9,8 +10,9 @@ from manifest_texts import text_of
 from sfumato.engines.blocks.rows import open_large
 from sfumato.engines.memory_limit import Memory
 from sfumato.engines.persons import identifiers_away, one_row_each, persons_repeat
+from sfumato.engines.protocol import TooLargeError
 from sfumato.engines.spark.opening import open_cluster
-from sfumato.errors import InputError, InvalidParameterError
+from sfumato.errors import InputError
 from sfumato.manifest import manifest_digest
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.propose import make_release, propose
@@ -143,7 +145,10 @@ def test_a_cluster_says_what_it_cannot_do_for_persons(spark, folder):
     rows = open_cluster(spark, folder, memory=MEMORY.n_bytes, schema=SCHEMA)
     assert persons_repeat(rows, MEMORY.n_bytes)
     assert persons_repeat(made_open(rows, "patient"), MEMORY.n_bytes)
-    with pytest.raises(InvalidParameterError, match="on a cluster breach-aware counts rows"):
+    with (
+        patch("sfumato.engines.protocol.cells_in_memory", lambda memory: 10),
+        pytest.raises(TooLargeError, match="breach-aware, which counts persons by their rows, needs"),
+    ):
         propose(rows, build_mechanism("breach-aware", {}), MEMORY)
 
     named = SCHEMA.with_roles({"patient": Role.IDENTIFIER})
