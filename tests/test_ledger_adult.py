@@ -13,6 +13,7 @@ from sfumato.errors import InputError, PrivacyNotAchievableError
 from sfumato.mechanisms.base import Release
 from sfumato.mechanisms.registry import build_mechanism
 from sfumato.publishing.ledger import Ledger
+from sfumato.publishing.proposals.in_memory import InMemory
 from sfumato.publishing.propose import propose_release
 from sfumato.publishing.publish import publish
 from sfumato.publishing.together import checked_together
@@ -38,7 +39,7 @@ def published(release: Release, original: Table, ledger: Ledger, path: Path) -> 
     """Publish with the ledger and read the file back, as anybody would."""
     from sfumato.publishing.reaudit import read_manifest, read_released
 
-    recorded = checked_together(release, original, ledger)
+    recorded = checked_together(InMemory(release, original), ledger)
     found = publish(release, path, original=original, recorded=recorded)
     assert found.audit.verdict == "confirmed"
     return rows(read_released(path, read_manifest(found.manifest_path)[0]))
@@ -77,6 +78,6 @@ def test_two_years_of_adult_are_refused(years, tmp_path):
     assert (smallest, fewest) == (1, 1)
     assert n_below > 1_000
     with pytest.raises(PrivacyNotAchievableError, match=f"{n_below:,} persons fall below what was promised"):
-        checked_together(two, second, ledger)
+        checked_together(InMemory(two, second), ledger)
     # the file holds these classes, and nothing else
     assert Counter(classes[0].values()) == Counter(tuple(row[q] for q in QUASI) for row in file)

@@ -340,10 +340,10 @@ def check_figures(claims: Claims, manifest: Mapping[str, Any]) -> Iterator[Check
     if claims.is_synthetic:
         return
     levels = [p.audited for p in claims.promises if p.guarantee.rests_on_original]
-    exact = {*MEASURED, *SAMPLE_SIZES, ALL_ROWS}
+    counted = dict.fromkeys(("utility", "risk"), {*MEASURED, *SAMPLE_SIZES, ALL_ROWS})  # compared to the last digit
     parts = [
-        [v for key, v in part.items() if key != PENALTY and (isinstance(v, float) or key not in exact)]
-        for part in manifest["evidence"].values()
+        [v for key, v in part.items() if key != PENALTY and (isinstance(v, float) or key not in counted.get(name, ()))]
+        for name, part in manifest["evidence"].items()
     ]
     stated = list(_figures(parts))
     n_fine = sum(float(f"{figure:.2e}") != figure for figure in [*stated, *_figures(levels)])

@@ -10,8 +10,8 @@ from typing import Final
 
 from sfumato.errors import InvalidParameterError
 
-BLOCKS, CLUSTER = "--memory", "--engine"
-"""Options that say where rows are, as the docs name them."""
+BLOCKS, CLUSTER = "out of core", "on a cluster"
+"""Where rows are."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Limit:
     what : str
         What is refused, as the docs begin the sentence.
     where : tuple of str
-        By which of the options.
+        Where rows are.
     allowed : str
         What is allowed instead, after "must be".
     hint : str
@@ -44,7 +44,7 @@ class Limit:
 
     def sentence(self) -> str:
         """Say it for the docs."""
-        return f"**{self.what}** ({', '.join(f'`{option}`' for option in self.where)}): must be {self.allowed}."
+        return f"**{self.what}** ({', '.join(self.where)}): must be {self.allowed}."
 
 
 DIFFERENTIAL_PRIVACY: Final = Limit(
@@ -63,7 +63,7 @@ FORMATS_IN_BLOCKS: Final = Limit(
     "Workbooks, SPSS portable files, ARFF and libsvm",
     (BLOCKS,),
     STANDARD_INPUT.allowed,
-    "convert the file to Parquet, or read it into memory (set no limit)",
+    "convert the file to Parquet (or an SPSS portable file to .sav), or read it into memory (set no limit)",
     ("memory",),
 )
 FORMATS_ON_A_CLUSTER: Final = Limit(
@@ -73,16 +73,16 @@ FORMATS_ON_A_CLUSTER: Final = Limit(
     "convert the file to Parquet",
 )
 INCOMPLETE_ROWS: Final = Limit(
-    "Leaving out incomplete rows (`--drop-incomplete`)",
+    "Leaving out incomplete rows",
     (BLOCKS, CLUSTER),
     "off for a table that is not held in memory",
     "remove incomplete rows from the file first, or read it into memory (set no limit)",
     ("memory",),
 )
 POPULATION_OF_A_PROFILE: Final = Limit(
-    "A population in the risk profile of `sfumato audit TABLE`",
+    "A population in the risk profile of a table",
     (BLOCKS, CLUSTER),
-    "given without --memory and --engine",
+    "left out for rows that are not in memory",
 )
 
 LIMITS: Final = (

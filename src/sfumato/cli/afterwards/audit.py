@@ -55,6 +55,7 @@ _COMMON = (
     "quasi_identifiers",
     "sensitive",
     "person",
+    "quiet",
 )
 
 

@@ -67,6 +67,7 @@ _COMMON = (
     "person",
     "other",
     "confirm",
+    "quiet",
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-_ALL = "sfumato.help_all"
+_ALL = "help_all of sfumato"
 
 
 class ShortHelp(click.Command):

@@ -266,6 +266,9 @@ class ErrorRiskTree(Recoder):
         table = self._checked(table)
         targets = Targets.of(table, self.criterion, self.targets)
         promised = Requested.of(self).of_one_column(table)
+        if isinstance(table, CountedTable) and self.generalization == "tiered":
+            problem, allowed = "got 'tiered'", "uniform for distinct rows; tiered cells share rows one by one"
+            raise InvalidParameterError("generalization", problem, allowed=allowed, remedy=("parameters",))
         persons = None if isinstance(table, CountedTable) else person_codes(table)
         cells, cell_of_row, weights = table, None, None
         if persons is None:

@@ -277,7 +277,7 @@ def test_the_order_of_a_recoded_column_is_audited_with_the_project_as_the_help_s
     assert "NOT CHECKED (order)" not in capsys.readouterr().out
     assert run([*audit, "--original", "jobs.csv"]) == 8
     assert "NOT CHECKED (order): whether 'age'" in capsys.readouterr().out
-    run(["audit", "--help"])
+    run(["audit", "--help-all"])
     said = " ".join(capsys.readouterr().out.split())
     assert "joined in its own order, give --project, which declares that order" in said
 
