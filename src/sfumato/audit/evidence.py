@@ -340,9 +340,10 @@ def check_figures(claims: Claims, manifest: Mapping[str, Any]) -> Iterator[Check
     if claims.is_synthetic:
         return
     levels = [p.audited for p in claims.promises if p.guarantee.rests_on_original]
-    counted = dict.fromkeys(("utility", "risk"), {*MEASURED, *SAMPLE_SIZES, ALL_ROWS})  # compared to the last digit
+    counted = {*MEASURED, *SAMPLE_SIZES, ALL_ROWS}  # in these two parts, where they are compared to the last digit
+    exact = {"utility": counted, "risk": counted}
     parts = [
-        [v for key, v in part.items() if key != PENALTY and (isinstance(v, float) or key not in counted.get(name, ()))]
+        [v for key, v in part.items() if key != PENALTY and (isinstance(v, float) or key not in exact.get(name, ()))]
         for name, part in manifest["evidence"].items()
     ]
     stated = list(_figures(parts))

@@ -19,6 +19,7 @@ from sfumato.collaborate.roster import Roster
 from sfumato.collaborate.session.session import Session
 from sfumato.collaborate.transport.messages import Kind, UnreadableMessageError, decode, encode
 from sfumato.collaborate.transport.tls import TlsChannel, TlsCommunicator
+from sfumato.publishing import publish as publishing
 from sfumato.publishing.proposals import in_memory
 
 LONG = 600.0  # seconds, for what ends by an event; only a hang takes so long
