@@ -116,7 +116,8 @@ def staged(
         digest = output.write(proposal, memory, progress)
         known = {} if digest is None else {"sha256": digest}
         named = {**proposal.release.manifest.output, "name": target.name, **known, "format": output_format}
-        versions = {**stated_versions(output_format), **proposal.release.manifest.versions}
+        writer = {} if digest is None else stated_versions(output_format)  # a cluster writes by programs of its own
+        versions = {**writer, **proposal.release.manifest.versions}
         written = proposal.release.with_manifest(output=named, versions=versions)
         written, report = proposal.judged(output.path, written, digest, memory, progress)
         report.raise_if_failed()
