@@ -66,10 +66,8 @@ def why_written_whole(target: Path | None, *, escapes_formulas: bool = False) ->
     """Say what of a file needs all rows in memory while it is written, a name and a verb; empty where nothing does."""
     if escapes_formulas:
         return "escaped formulas need"
-    output_format = None if target is None else writable_format_of(target)
-    return (
-        "" if output_format is None or output_format in BLOCK_FORMATS else f"a file of the format {output_format} needs"
-    )
+    output_format = BLOCK_FORMATS[0] if target is None else writable_format_of(target)
+    return "" if output_format in BLOCK_FORMATS else f"a file of the format {output_format} needs"
 
 
 def prepared_rows(
@@ -175,7 +173,7 @@ def propose(
     n_persons = n_repeating_persons(original, memory.n_bytes)
     if original.schema.person is not None and n_persons is not None:
         original = replace(original, n_persons=n_persons)
-    why = all_rows_for or why_all_rows(chosen, original)
+    why = all_rows_for or why_all_rows(chosen, original) or _why_of_form(mechanism)
     give_back()
     if why:
         table = original.in_memory(memory.n_bytes, why, _instead(), progress)
@@ -183,10 +181,18 @@ def propose(
     try:
         found = _WAYS[needs_of(chosen)](original, chosen, memory, progress)
     except PrivacyNotAchievableError as exc:
-        raise (
-            mechanism.explained(exc, original.outline) if isinstance(mechanism, Mechanism) else exc
-        ) from exc.__cause__
+        explained = mechanism.explained(exc, original.outline) if isinstance(mechanism, Mechanism) else exc
+        raise explained from exc.__cause__
     return replace(found, release=_committed(found.release, original.source, key))
+
+
+def _why_of_form(mechanism: object) -> str:
+    """Say the same of the form that was asked for, which a choice among mechanisms keeps to itself."""
+    if (cells := getattr(mechanism, "cells", "ranges")) != "ranges":
+        return f"cells that are {cells} need"
+    if getattr(mechanism, "population", None) is not None:
+        return "a comparison with a population table needs"
+    return ""
 
 
 def why_all_rows(mechanism: object, original: Rows) -> str:
@@ -196,10 +202,6 @@ def why_all_rows(mechanism: object, original: Rows) -> str:
     """
     if needs_of(mechanism) not in _WAYS:
         return f"{name_of(mechanism)} needs"
-    if (cells := getattr(mechanism, "cells", "ranges")) != "ranges":
-        return f"cells that are {cells} need"
-    if getattr(mechanism, "population", None) is not None:
-        return "a comparison with a population table needs"
     if original.n_persons is not None and not getattr(mechanism, "counts_crowds", False):
         return f"{name_of(mechanism)}, which counts persons by their rows, needs"
     if original.n_persons is not None and (names := list(_not_by_persons(mechanism))):

@@ -57,7 +57,7 @@ def audit_published(
         Rows may still be on a cluster.
     memory : Memory or None
         With a limit rows are read in blocks, part files that a cluster has written too; what cannot be judged so is
-        judged in memory if it fits. ``None``: everything is held in memory.
+        judged in memory if it fits. ``None``, or an original in memory: everything is held in memory.
     key : bytes or None
         The release's, by which a commitment to the original is checked.
     population : Table or None
@@ -66,8 +66,8 @@ def audit_published(
     manifest, entries = read_manifest(Path(manifest_path))
     source = None if original is None else original.source
     sha256 = None if source is None else source.sha256
-    if memory is not None:
-        rows = original if isinstance(original, Rows) else None
+    if memory is not None and (original is None or isinstance(original, Rows)):
+        rows = original
         auditing = in_rows(progress, manifest.output["rows"], "rows audited")
         opened = open_released(table_path, manifest, memory.n_bytes, progress=auditing)
         has = AuditorHas(original=rows, original_sha256=sha256, key=key, roles=check_roles)
