@@ -25,8 +25,7 @@ from sfumato.progress import Progress, in_rows
 from sfumato.publishing.reaudit import open_released
 from sfumato.schema import WITHHELD, Kind, Role, Schema
 from sfumato.table.coding import Table
-from sfumato.table.io.formats import check_format
-from sfumato.table.io.write import BLOCK_FORMATS, BlockWriter
+from sfumato.table.io.write import BlockWriter
 from sfumato.table.row_order import AS_READ
 from sfumato.table.weighted import Block
 
@@ -66,7 +65,7 @@ class Proposal(ABC):
 
     @abstractmethod
     def for_format(self, output_format: str) -> Self:
-        """Give the proposal as it is written in a format, or refuse that format."""
+        """Give the proposal as it is written in a format that its output may have (see ``publish.check_output``)."""
 
     @abstractmethod
     def write(self, file: BinaryIO, output_format: str, memory: Memory, progress: Progress | None = None) -> None:
@@ -125,8 +124,7 @@ class RowsProposal(Proposal):
         """Released rows, block by block: codes, or cells of columns that are open in the original."""
 
     def for_format(self, output_format: str) -> Self:
-        """Refuse a format that is not written row by row."""
-        check_format(output_format, BLOCK_FORMATS)
+        """Give it as it is: nothing but the rows depends on the format."""
         return self
 
     def write(self, file: BinaryIO, output_format: str, memory: Memory, progress: Progress | None = None) -> None:
